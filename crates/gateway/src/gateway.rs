@@ -158,7 +158,7 @@ impl Gateway {
         }
         self.0.upstreams.mount(&config);
         self.0.gate.hub.follow(&config);
-        mcp::downstream::revoked::end(&self.0.gate, &old, &config);
+        mcp::downstream::revoked::end_revoked(&self.0.gate, &old, &config);
         call::way::decide_anew(&self.0.gate, &old, &config);
         if self.0.joins && old.join != config.join {
             self.0.mesh.membership.begin(&self.0.mesh, config.join.as_ref());

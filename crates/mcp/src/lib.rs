@@ -1,4 +1,4 @@
-//! MCP in both directions: the gate as a server, and servers as upstreams. What may be called is not decided here.
+//! MCP in both directions: the gate as a server, and servers as upstreams. Does not decide about calls.
 
 pub mod bridge;
 pub mod downstream;

@@ -1,5 +1,5 @@
-//! The state of a client's conversation that has to outlive a gate: requests without an answer, and the session that a next gate has to be told
-//! of. Reads no byte and writes none.
+//! State of a client's conversation that outlives a gate: requests without an answer, and the session to open again at the next gate. Reads
+//! no byte and writes none.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -7,48 +7,44 @@ use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer, Message, Notification, RESPONSE_HEAD, Request};
 use mcp_proto::json::{Duplicates, quote};
 
-/// So many requests without an answer, and so many subscriptions, are remembered. A request beyond is passed on all the same.
+/// Most requests without an answer, and most subscriptions, remembered. Further requests are passed on all the same.
 const MOST: usize = 4096;
-/// Bytes of params that are remembered for the next gate. A request beyond is passed on all the same.
+/// Most bytes of params remembered for the next gate. Further requests are passed on all the same.
 const MOST_PARAMS: usize = 4 << 20;
 
-/// The answer to a call in flight when its gate ended.
+/// Error for a call in flight when its gate ended.
 const LOST: &str = "the gate ended before it answered: the outcome of this request is not known";
 const LOST_DATA: &[u8] =
     br#"{"reason":"outcome_unknown","hint":"whether it took effect is not known: look before you repeat it. `banyan doctor` says more"}"#;
 
-/// One client's conversation.
+/// Conversation of one client.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// Requests of the client that have no answer so far, by their raw ids.
+    /// Requests of the client without an answer, by raw id.
     open: HashMap<Bytes, Purpose>,
-    /// Raw ids of requests that the gate of now has made and the client has not answered.
+    /// Raw ids of requests from the present gate without an answer.
     asked: HashSet<Bytes>,
     session: Option<Session>,
     /// Bytes of params in open requests and in the session.
     params: usize,
-    /// Requests made here in the client's name, the answers to which it must not see.
+    /// Requests made by the bridge in the client's name, whose answers stay hidden from the client.
     own: HashSet<Bytes>,
     last_own: u64,
 }
 
-/// What a request changes for the requests that follow it.
+/// Effect of a request on the session.
 #[derive(Debug)]
 enum Purpose {
     /// Opens the session, with these params.
     Initialize(Bytes),
-    /// Sets the log level.
     Level(Bytes),
-    /// Nothing.
     Other,
-    /// Subscribes to a resource.
     Subscribe(Bytes),
-    /// Ends that.
     Unsubscribe(Bytes),
 }
 
 impl Purpose {
-    /// Bytes of params that are kept for it.
+    /// Bytes of params kept.
     fn bytes(&self) -> usize {
         match self {
             Self::Initialize(params) | Self::Level(params) | Self::Subscribe(params) | Self::Unsubscribe(params) => params.len(),
@@ -57,7 +53,7 @@ impl Purpose {
     }
 }
 
-/// A session of the initialize era, as the client has made it.
+/// A session of the initialize era, as the client opened it.
 #[derive(Debug)]
 struct Session {
     opening: Bytes,
@@ -72,23 +68,23 @@ impl Session {
     }
 }
 
-/// What becomes of a message of the gate.
+/// Fate of a message from the gate.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// The client gets it.
+pub enum MessageFate {
+    /// The client gets the message.
     Passed,
-    /// The client gets this in its place.
+    /// The client gets these messages instead.
     Replaced(Vec<Bytes>),
 }
 
 impl Conversation {
-    /// Whether the client has a session, which the next gate has to be told of.
+    /// Checks for a session, which the next gate must open again.
     pub fn has_session(&self) -> bool {
         self.session.is_some()
     }
 
-    /// The client says something. `false`: nobody is left to hear it.
-    pub fn said(&mut self, message: &Message) -> bool {
+    /// Takes a message of the client; `false` for an answer to a gate that is gone.
+    pub fn on_client_message(&mut self, message: &Message) -> bool {
         match message {
             Message::Request(request) => self.requested(request),
             Message::Notification(notification) => {
@@ -106,7 +102,7 @@ impl Conversation {
         if self.open.len() >= MOST {
             return;
         }
-        // A copy: a part of a message would keep all of it.
+        // A copy, since a slice of the message would keep all of it.
         let params = || Bytes::copy_from_slice(request.params.text());
         let purpose = match &*request.method {
             "initialize" => Purpose::Initialize(params()),
@@ -123,8 +119,8 @@ impl Conversation {
         }
     }
 
-    /// The gate says something.
-    pub fn heard(&mut self, line: &Bytes) -> Heard {
+    /// Takes a message of the gate.
+    pub fn on_gate_line(&mut self, line: &Bytes) -> MessageFate {
         if let Some((id, is_result)) = response(line) {
             return self.answered(&id, is_result, line);
         }
@@ -140,23 +136,23 @@ impl Conversation {
             Ok(Message::Response(response)) => return self.answered(&response.id, matches!(response.answer, Answer::Result(_)), line),
             Ok(Message::Request(_)) | Err(_) => {}
         }
-        Heard::Passed
+        MessageFate::Passed
     }
 
-    fn answered(&mut self, id: &Bytes, is_result: bool, line: &Bytes) -> Heard {
+    fn answered(&mut self, id: &Bytes, is_result: bool, line: &Bytes) -> MessageFate {
         if self.own.remove(id) {
-            return Heard::Replaced(changes(line));
+            return MessageFate::Replaced(changes(line));
         }
-        let Some(purpose) = self.open.remove(id) else { return Heard::Passed };
+        let Some(purpose) = self.open.remove(id) else { return MessageFate::Passed };
         if matches!(purpose, Purpose::Other) {
-            return Heard::Passed;
+            return MessageFate::Passed;
         }
         let before = purpose.bytes() + self.session.as_ref().map_or(0, Session::bytes);
         if is_result {
             self.changed(purpose);
         }
         self.params = self.params - before + self.session.as_ref().map_or(0, Session::bytes);
-        Heard::Passed
+        MessageFate::Passed
     }
 
     /// A request of the client has changed the session.
@@ -174,7 +170,8 @@ impl Conversation {
         }
     }
 
-    /// The gate is gone: what the client has to hear. Nothing that it was waiting for comes any more.
+    /// Notes the loss of the gate; returns the messages by which the client learns of it: errors for open requests, and withdrawals of the
+    /// gate's own.
     pub fn lost(&mut self) -> Vec<Bytes> {
         self.own.clear();
         self.params = self.session.as_ref().map_or(0, Session::bytes);
@@ -187,7 +184,7 @@ impl Conversation {
         answers.into_iter().chain(taken_back).collect()
     }
 
-    /// What a gate that knows nothing of the client has to hear first.
+    /// Makes the messages that open the session again at a gate without knowledge of the client.
     pub fn resumed(&mut self) -> Vec<Bytes> {
         let Some(session) = &self.session else { return Vec::new() };
         let mut requests = vec![("initialize", session.opening.clone())];
@@ -207,13 +204,13 @@ impl Conversation {
     }
 }
 
-/// The answer to a request that no gate was there for.
+/// Answers a request that reached no gate.
 pub fn unreached(id: &[u8], why: &str) -> Bytes {
     let data = format!("{{\"reason\":\"gate_unreachable\",\"hint\":{}}}", quote("the request was not passed on: repeat it later"));
     envelope::response(id, &Answer::Error(envelope::error_object(-32002, why, Some(data.as_bytes()))))
 }
 
-/// The raw id of a request that is cancelled.
+/// Raw id of a cancelled request.
 fn cancelled(notification: &Notification) -> Option<Bytes> {
     if notification.method != "notifications/cancelled" {
         return None;
@@ -221,7 +218,7 @@ fn cancelled(notification: &Notification) -> Option<Bytes> {
     notification.params.members().get("requestId").map(Bytes::copy_from_slice)
 }
 
-/// The raw id of a response as a gate writes it, and whether it is a result, without reading all of it.
+/// Raw id of a response in a gate's spelling, and `true` for a result; reads only the head.
 fn response(line: &Bytes) -> Option<(Bytes, bool)> {
     let rest = line.strip_prefix(RESPONSE_HEAD)?;
     let end = if rest.first() == Some(&b'"') {
@@ -241,7 +238,7 @@ fn response(line: &Bytes) -> Option<(Bytes, bool)> {
     (is_result || rest.starts_with(b",\"error\":")).then(|| (line.slice_ref(id), is_result))
 }
 
-/// What a client hears when the gate behind it is another: the lists that the new one may change have changed.
+/// Announces changed lists to a client whose next gate may list other things.
 fn changes(line: &Bytes) -> Vec<Bytes> {
     let Ok(Message::Response(response)) = Message::parse(line, Duplicates::RefuseTop) else { return Vec::new() };
     let Answer::Result(result) = response.answer else { return Vec::new() };
@@ -261,13 +258,13 @@ mod tests {
     }
 
     fn says(conversation: &mut Conversation, text: &str) -> bool {
-        conversation.said(&Message::parse(&line(text), Duplicates::RefuseTop).unwrap())
+        conversation.on_client_message(&Message::parse(&line(text), Duplicates::RefuseTop).unwrap())
     }
 
     fn opened() -> Conversation {
         let mut conversation = Conversation::default();
         says(&mut conversation, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#);
-        assert_eq!(conversation.heard(&line(r#"{"jsonrpc":"2.0","id":0,"result":{"capabilities":{}}}"#)), Heard::Passed);
+        assert_eq!(conversation.on_gate_line(&line(r#"{"jsonrpc":"2.0","id":0,"result":{"capabilities":{}}}"#)), MessageFate::Passed);
         conversation
     }
 
@@ -286,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn each_request_without_an_answer_gets_an_error_when_its_gate_is_lost() {
+    fn losing_the_gate_fails_each_open_request() {
         let mut conversation = opened();
         for id in ["1", "\"two\"", "3", "4"] {
             says(&mut conversation, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{}}}}"#));
         }
-        conversation.heard(&line(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
-        conversation.heard(&line(r#"{"id":4,"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#));
+        conversation.on_gate_line(&line(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        conversation.on_gate_line(&line(r#"{"id":4,"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#));
         says(&mut conversation, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#);
         let told = conversation.lost();
         assert_eq!(told.len(), 1, "{told:?}");
@@ -302,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_gate_asked_is_taken_back_and_its_answer_goes_nowhere() {
+    fn questions_of_a_lost_gate_are_taken_back() {
         let mut conversation = opened();
-        conversation.heard(&line(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}"#));
-        conversation.heard(&line(r#"{"jsonrpc":"2.0","id":8,"method":"ping","params":{}}"#));
+        conversation.on_gate_line(&line(r#"{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}"#));
+        conversation.on_gate_line(&line(r#"{"jsonrpc":"2.0","id":8,"method":"ping","params":{}}"#));
         assert!(says(&mut conversation, r#"{"jsonrpc":"2.0","id":8,"result":{}}"#));
         let told = conversation.lost();
         assert!(String::from_utf8_lossy(&told[0]).contains(r#""requestId":7"#) && told.len() == 1, "{told:?}");
@@ -313,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_gate_hears_of_the_session_as_the_client_made_it() {
+    fn the_next_gate_gets_the_session_as_opened() {
         let mut conversation = opened();
         for (id, method, params) in [
             (1, "logging/setLevel", r#"{"level":"error"}"#),
@@ -322,7 +319,7 @@ mod tests {
             (4, "resources/unsubscribe", r#"{"uri":"a:b"}"#),
         ] {
             says(&mut conversation, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#));
-            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
+            conversation.on_gate_line(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
         }
         assert_eq!(conversation.lost(), Vec::<Bytes>::new());
         let lines = conversation.resumed();
@@ -338,12 +335,12 @@ mod tests {
         let mut conversation = opened();
         conversation.resumed();
         let welcome = r#"{"jsonrpc":"2.0","id":"banyan-stdio-1","result":{"capabilities":{"tools":{"listChanged":true},"prompts":{}}}}"#;
-        let Heard::Replaced(told) = conversation.heard(&line(welcome)) else { panic!("it is not the client's") };
+        let MessageFate::Replaced(told) = conversation.on_gate_line(&line(welcome)) else { panic!("it is not the client's") };
         assert_eq!(told, [envelope::notification("notifications/tools/list_changed", b"{}")]);
     }
 
     #[test]
-    fn what_is_kept_of_a_greedy_client_is_bounded_in_number_and_in_bytes() {
+    fn a_greedy_client_is_bounded_in_number_and_bytes() {
         let mut conversation = opened();
         let opening = conversation.params;
         for id in 0..2 * MOST {
@@ -354,12 +351,12 @@ mod tests {
         for id in 0..1000 {
             let uri = format!("{id:8192}");
             says(&mut conversation, &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/subscribe","params":{{"uri":"{uri}"}}}}"#));
-            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
+            conversation.on_gate_line(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
         }
         let session = conversation.session.as_ref().map_or(0, Session::bytes);
         assert!(conversation.params == session && session <= MOST_PARAMS && session > MOST_PARAMS / 2, "{session}");
         for id in 0..2 * MOST {
-            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{{}}}}"#)));
+            conversation.on_gate_line(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{{}}}}"#)));
         }
         assert_eq!(conversation.asked.len(), MOST);
     }
@@ -379,7 +376,7 @@ mod tests {
         }
         says(&mut conversation, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#);
         for id in [1, 2, 4] {
-            conversation.heard(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
+            conversation.on_gate_line(&line(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)));
         }
         assert_eq!(conversation.params, opening + r#"{"level":"info"}"#.len());
         conversation.lost();
@@ -390,7 +387,7 @@ mod tests {
     fn a_client_without_a_session_leaves_nothing_to_resume() {
         let mut conversation = Conversation::default();
         says(&mut conversation, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#);
-        conversation.heard(&line(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#));
+        conversation.on_gate_line(&line(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"no"}}"#));
         assert!(!conversation.has_session() && conversation.resumed().is_empty());
     }
 }

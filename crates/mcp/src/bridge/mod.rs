@@ -1,5 +1,5 @@
-//! A client on standard input and output, and the gate that it uses: lines go from one to the other as they are. Where the gate ends, the client
-//! is told, and goes on with the next one. Which gate that is, and who starts it, is not decided here.
+//! A client on standard input and output, and its gate: lines pass between them unchanged. After the end of a gate, the client hears of it
+//! and goes on with the next. Does not find or start gates.
 
 pub mod conversation;
 
@@ -14,27 +14,27 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, Wr
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bridge::conversation::{Conversation, Heard, unreached};
+use crate::bridge::conversation::{Conversation, MessageFate, unreached};
 
-/// A longer message is not passed on, in bytes. The gate has bounds of its own (`limits.request_size`, `limits.response_size`), far below.
+/// Longest message passed on, in bytes; far above the bounds of the gate itself (`limits.request_size`, `limits.response_size`).
 const LONGEST: usize = 256 << 20;
-/// Where so much waits to be written, in bytes, no more is read.
+/// Unwritten bytes at which reading pauses.
 const FULL: usize = 4 << 20;
-/// How long answers may take that are under way when the client says nothing more.
+/// Longest wait for open answers after the client's last word.
 const LAST: Duration = Duration::from_secs(10);
-/// How soon it is looked for the next gate, and how seldom at last.
+/// First and longest pause between searches for the next gate.
 const LOOK: Duration = Duration::from_millis(500);
 const LOOK_SELDOM: Duration = Duration::from_secs(5);
 
-/// Where gates are.
+/// Place to find gates.
 pub trait Gates {
-    /// The lines of one client, on their way to a gate and back.
+    /// Lines of one client on their way to a gate and back.
     type Connection: AsyncRead + AsyncWrite + Unpin;
 
-    /// A connection to the gate. Where none runs, one is started if `starts`, and else there is none.
+    /// Connects to the gate; starts one where none runs, if `starts`, and otherwise returns `None`.
     ///
-    /// # Errors
-    /// Why there is no connection, for people.
+    ///
+    /// # Errors Why there is no connection, for people.
     fn connect(&mut self, starts: bool) -> impl Future<Output = Result<Option<Self::Connection>, String>>;
 }
 
@@ -44,64 +44,59 @@ pub struct Bridge<G: Gates, I, O> {
     conversation: Conversation,
     client: Client<I, O>,
     gate: Option<GateBeside<G::Connection>>,
-    /// When it is looked for a gate, and how long after that again.
+    /// Time of the next search for a gate, and the pause after it.
     look: (Instant, Duration),
 }
 
 struct Client<I, O> {
     input: I,
     typed: Lines,
-    out: Outgoing<O>,
-    /// It says nothing more; until when answers are waited for.
+    out: LineWriter<O>,
+    /// Deadline for open answers, after the client's last word.
     until: Option<Instant>,
 }
 
 struct GateBeside<C> {
     read: ReadHalf<C>,
     said: Lines,
-    out: Outgoing<WriteHalf<C>>,
+    out: LineWriter<WriteHalf<C>>,
 }
 
-/// Lines on their way out.
-struct Outgoing<W> {
+struct LineWriter<W> {
     write: W,
     unsent: BytesMut,
     is_flushed: bool,
     is_shut: bool,
 }
 
-/// What happened.
 enum Event {
-    /// Bytes were written.
     Written,
-    /// Nothing more goes to the client, or is waited for.
+    /// The client needs no more messages, and waits for none.
     Over,
-    /// The gate said something.
     Said,
     /// The gate is gone.
     Lost,
-    /// It is time to look for a gate.
+    /// A search for a gate is due.
     Look,
-    /// The client said something.
     Typed,
-    /// The client says nothing more, or is not to be heard any more.
+    /// The client has said its last word or is no longer heard.
     Ended,
 }
 
 impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
     /// Between a client and the gate at the other end of `connection`.
     pub fn new(gates: G, connection: G::Connection, input: I, output: O) -> Self {
-        let client = Client { input, typed: Lines::new(LONGEST), out: Outgoing::new(output), until: None };
+        let client = Client { input, typed: Lines::new(LONGEST), out: LineWriter::new(output), until: None };
         Self { gates, conversation: Conversation::default(), client, gate: Some(GateBeside::new(connection)), look: (Instant::now(), LOOK) }
     }
 
-    /// Carries messages until the client says nothing more, or `stop` fires, and the last answers are there.
+    /// Carries messages until the client ends or `stop` fires, and then waits for open answers.
     pub async fn serve(mut self, stop: CancellationToken) {
         loop {
             match self.event(&stop).await {
                 Event::Written => {}
                 Event::Over => break,
-                Event::Said => self.said(),
+                Event::Said => self.on_gate_bytes(),
                 Event::Lost => self.lost(),
                 Event::Look => self.look().await,
                 Event::Typed => self.typed(&stop).await,
@@ -139,14 +134,14 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
         }
     }
 
-    fn said(&mut self) {
+    fn on_gate_bytes(&mut self) {
         let Some(gate) = &mut self.gate else { return };
         while let Some(line) = gate.said.poll_line() {
-            // Whose answer it was is not known any more.
+            // The lost line may have been any request's answer.
             let Line::Whole(line) = line else { return self.lost() };
-            match self.conversation.heard(&line) {
-                Heard::Passed => self.client.out.push(&line),
-                Heard::Replaced(lines) => lines.iter().for_each(|line| self.client.out.push(line)),
+            match self.conversation.on_gate_line(&line) {
+                MessageFate::Passed => self.client.out.push(&line),
+                MessageFate::Replaced(lines) => lines.iter().for_each(|line| self.client.out.push(line)),
             }
         }
     }
@@ -162,7 +157,7 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
         }
     }
 
-    /// A gate that somebody has started meanwhile is found, so that the client hears what changes.
+    /// Looks for a gate started meanwhile, so that the client hears of changes.
     async fn look(&mut self) {
         let patience = (self.look.1 * 2).min(LOOK_SELDOM);
         self.look = (Instant::now() + patience, patience);
@@ -190,9 +185,9 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
         }
     }
 
-    /// Passes a message of the client on. A request is worth starting a gate for.
+    /// Passes on a message of the client. A request is worth starting a gate for.
     async fn pass(&mut self, line: &Bytes, stop: &CancellationToken) {
-        // What is no message is the gate's to refuse.
+        // Refusing what is no message is left to the gate.
         let message = Message::parse(line, Duplicates::RefuseTop).ok();
         if self.gate.is_none()
             && let Some(Message::Request(request)) = &message
@@ -201,13 +196,13 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
             return self.client.out.push(&unreached(&request.id, &why));
         }
         let Some(gate) = &mut self.gate else { return };
-        if message.is_none_or(|message| self.conversation.said(&message)) {
+        if message.is_none_or(|message| self.conversation.on_client_message(&message)) {
             gate.out.push(line);
         }
     }
 
     async fn reach(&mut self, stop: &CancellationToken) -> Result<(), String> {
-        // What the client has to hear may take its time no longer.
+        // Connecting may take long, so messages due to the client go first.
         self.client.out.finish().await.map_err(|error| error.to_string())?;
         let connection = tokio::select! {
             connection = self.gates.connect(true) => connection?,
@@ -221,11 +216,11 @@ impl<G: Gates, I: AsyncRead + Unpin, O: AsyncWrite + Unpin> Bridge<G, I, O> {
 impl<C: AsyncRead + AsyncWrite> GateBeside<C> {
     fn new(connection: C) -> Self {
         let (read, write) = tokio::io::split(connection);
-        Self { read, said: Lines::new(LONGEST), out: Outgoing::new(write) }
+        Self { read, said: Lines::new(LONGEST), out: LineWriter::new(write) }
     }
 }
 
-impl<W> Outgoing<W> {
+impl<W> LineWriter<W> {
     fn new(write: W) -> Self {
         Self { write, unsent: BytesMut::new(), is_flushed: true, is_shut: false }
     }
@@ -240,8 +235,8 @@ impl<W> Outgoing<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Outgoing<W> {
-    /// Writes some of what waits, and shuts the way behind the last of it. Never ready where there is nothing to do; nothing is lost where it is
+impl<W: AsyncWrite + Unpin> LineWriter<W> {
+    /// Writes part of the queue, and closes the stream behind the last part. Never completes with an empty queue; loses nothing when
     /// dropped.
     async fn send(&mut self, is_last: bool) -> io::Result<()> {
         if !self.unsent.is_empty() {
@@ -259,14 +254,14 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         Ok(())
     }
 
-    /// Writes all that waits.
+    /// Writes the whole queue.
     async fn finish(&mut self) -> io::Result<()> {
         self.write.write_all_buf(&mut self.unsent).await?;
         self.write.flush().await
     }
 }
 
-/// Reads what the gate says; where there is none, for ever.
+/// Reads from the gate; without a gate, never completes.
 async fn hear<C: AsyncRead>(gate: Option<(&mut ReadHalf<C>, &mut Lines)>) -> Event {
     let Some((read, said)) = gate else { return std::future::pending().await };
     said.buffer().reserve(16 << 10);
@@ -276,7 +271,7 @@ async fn hear<C: AsyncRead>(gate: Option<(&mut ReadHalf<C>, &mut Lines)>) -> Eve
     }
 }
 
-async fn send(gate: Option<&mut Outgoing<impl AsyncWrite + Unpin>>, is_last: bool) -> io::Result<()> {
+async fn send(gate: Option<&mut LineWriter<impl AsyncWrite + Unpin>>, is_last: bool) -> io::Result<()> {
     match gate {
         Some(gate) => gate.send(is_last).await,
         None => std::future::pending().await,

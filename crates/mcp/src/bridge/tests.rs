@@ -1,4 +1,4 @@
-//! Clients, gates and the bridge between them, all in one process. Which gate there is, is not tried here.
+//! Clients, gates and the bridge between them, all in one process. Finding gates is not tested here.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::bridge::*;
 
-/// What is found each time a gate is looked for.
+/// Outcomes of searches for a gate, in order.
 struct Prepared(VecDeque<Result<Option<DuplexStream>, String>>);
 
 impl Gates for Prepared {
@@ -19,7 +19,7 @@ impl Gates for Prepared {
     }
 }
 
-/// The far end of a line: a client, or a gate.
+/// Far end of a line: a client, or a gate.
 struct End {
     lines: Read<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
@@ -44,7 +44,7 @@ fn pair() -> (DuplexStream, DuplexStream) {
     duplex(1 << 16)
 }
 
-/// A client and its gate; other gates follow.
+/// Connects a client and a gate by a bridge; `others` are the gates to follow.
 fn bridged(others: Vec<Result<Option<DuplexStream>, String>>) -> (End, End, JoinHandle<()>) {
     let ((client, near), (gate, far)) = (pair(), pair());
     let (input, output) = tokio::io::split(near);
@@ -57,7 +57,7 @@ fn request(id: u32) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_that_no_gate_is_there_for_gets_an_error_and_the_next_one_a_gate() {
+async fn a_request_without_a_gate_gets_an_error() {
     let (next, far) = pair();
     let (mut client, gate, _serving) = bridged(vec![Err("no room".into()), Ok(Some(far))]);
     drop(gate);
@@ -67,7 +67,7 @@ async fn a_request_that_no_gate_is_there_for_gets_an_error_and_the_next_one_a_ga
     client.say(&request(2)).await;
     let mut next = End::new(next);
     if told["error"]["data"]["reason"] == "outcome_unknown" {
-        // It had been passed on before the loss was seen.
+        // This request had been passed on before the loss was seen.
         assert_eq!(client.hear().await["error"]["message"], "no room");
         client.say(&request(3)).await;
     }
@@ -88,7 +88,7 @@ async fn half_a_message_of_a_lost_gate_reaches_nobody() {
 }
 
 #[tokio::test]
-async fn a_long_answer_goes_to_a_client_that_reads_late_as_it_came() {
+async fn a_late_reader_gets_a_long_answer_whole() {
     let (mut client, mut gate, _serving) = bridged(Vec::new());
     client.say(&request(1)).await;
     gate.hear().await;
@@ -107,7 +107,7 @@ async fn a_long_answer_goes_to_a_client_that_reads_late_as_it_came() {
 }
 
 #[tokio::test]
-async fn the_last_answers_are_waited_for_when_the_client_says_nothing_more() {
+async fn open_answers_are_waited_for_after_the_clients_end() {
     let (mut client, mut gate, serving) = bridged(Vec::new());
     client.say(&request(1)).await;
     gate.hear().await;
@@ -119,10 +119,10 @@ async fn the_last_answers_are_waited_for_when_the_client_says_nothing_more() {
     serving.await.unwrap();
 }
 
-/// Looks at the other tasks of a test before it counts as stuck.
+/// Turns of other tasks to wait through before a write counts as stuck.
 const LOOKS: usize = 1000;
 
-/// Says the message again and again until nobody takes more of it; gives how many bytes were taken. All that there is runs in this thread.
+/// Sends the message again and again until nobody reads; returns the bytes taken. Everything runs on this thread.
 async fn fill(end: &mut End, message: &Value) -> usize {
     let (line, mut taken, mut looks) = (format!("{message}\n"), 0, 0);
     while looks < LOOKS {
@@ -136,14 +136,14 @@ async fn fill(end: &mut End, message: &Value) -> usize {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_gate_that_reads_nothing_is_bounded_in_bytes() {
+async fn bytes_for_a_gate_that_stops_reading_are_bounded() {
     let (mut client, _gate, _serving) = bridged(Vec::new());
     let taken = fill(&mut client, &json!({ "jsonrpc": "2.0", "method": "notifications/x", "params": { "x": "x".repeat(50_000) } })).await;
     assert!((FULL..FULL + (1 << 19)).contains(&taken), "{taken}");
 }
 
 #[tokio::test]
-async fn what_waits_for_a_client_that_reads_nothing_is_bounded_in_bytes() {
+async fn bytes_for_a_client_that_stops_reading_are_bounded() {
     let (mut client, mut gate, _serving) = bridged(Vec::new());
     client.say(&request(1)).await;
     gate.hear().await;
@@ -152,7 +152,7 @@ async fn what_waits_for_a_client_that_reads_nothing_is_bounded_in_bytes() {
 }
 
 #[tokio::test]
-async fn a_line_without_end_is_passed_on_in_neither_direction_and_is_told() {
+async fn an_endless_line_is_passed_on_in_neither_direction() {
     let (mut client, mut gate, _serving) = bridged(Vec::new());
     let block = "x".repeat(1 << 20);
     let endless = async |write: &mut WriteHalf<DuplexStream>| {
@@ -161,7 +161,7 @@ async fn a_line_without_end_is_passed_on_in_neither_direction_and_is_told() {
                 return;
             }
         }
-        // A gate may be let go of before its line ends.
+        // A gate may be dropped before the end of its line.
         drop(write.write_all(b"\n").await);
     };
     endless(&mut client.write).await;

@@ -1,5 +1,4 @@
-//! The MCP endpoints `/mcp` and `/mcp/NAME`: who comes in, which era a message is of, and whose it is. Knows no sockets.
-//! What a request means is not known here.
+//! MCP endpoints `/mcp` and `/mcp/NAME`: admission, the era of a message, and its session. Knows no sockets and no request's meaning.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +12,7 @@ use mcp_proto::http1::Fields;
 use mcp_proto::projection::Style;
 
 use crate::downstream::McpServer;
-use crate::downstream::exchange::Ended;
+use crate::downstream::exchange::RequestOutcome;
 use crate::downstream::initialize;
 use crate::downstream::stateless;
 use crate::downstream::stateless::{Place, Streams};
@@ -26,39 +25,39 @@ use door::reply;
 use door::reply::Reply;
 use trust;
 
-/// What is known of a request before its body is there.
+/// Head of a request whose body has not come yet.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RequestHead<'a> {
     pub path: &'a str,
     pub query: Option<&'a str>,
     pub fields: &'a Fields,
 }
 
-/// Proof that a request may come in, and where it goes.
-pub struct Admitted {
+/// Proof of admission, with the mount of the endpoint.
+pub struct Admission {
     entered: Entered,
     mount: Option<Segment>,
 }
 
-/// Whether `path` is one of these endpoints.
+/// Checks that `path` is an MCP endpoint.
 pub fn is_here(path: &str) -> bool {
     path.strip_prefix("/mcp").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Lets a request in, or says why not.
-pub fn admit(server: &Arc<McpServer>, asked: Asked<'_>, known: &mut KnownClient) -> Result<Admitted, Reply> {
+/// Admits or refuses a request.
+pub fn admit(server: &Arc<McpServer>, asked: RequestHead<'_>, known: &mut KnownClient) -> Result<Admission, Reply> {
     let entered = known.enter(&server.entrance, asked.fields).map_err(|refused| refuse(&refused))?;
     admit_known(server, asked.path, entered)
 }
 
-/// Lets a request in that somebody made who is known already.
-pub fn admit_known(server: &McpServer, path: &str, entered: Entered) -> Result<Admitted, Reply> {
+/// Admits a request of a caller known beforehand.
+pub fn admit_known(server: &McpServer, path: &str, entered: Entered) -> Result<Admission, Reply> {
     let mount = mount(server, path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
-    Ok(Admitted { entered, mount })
+    Ok(Admission { entered, mount })
 }
 
 /// Answers a POST.
-pub async fn post(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>, body: &Bytes, known: &mut KnownClient) -> Reply {
+pub async fn post(server: &Arc<McpServer>, admitted: &Admission, asked: RequestHead<'_>, body: &Bytes, known: &mut KnownClient) -> Reply {
     if let Some(refused) = turned_away(server, known, asked.fields, body) {
         return refused;
     }
@@ -71,33 +70,33 @@ pub async fn post(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>
     };
     let (entered, place) = (&admitted.entered, admitted.place(asked));
     match sorted(message, place.fields) {
-        Sorted::Alone(request) => stateless::post(server, entered, place, request, known).await,
-        Sorted::OfSession(message) => initialize::post(server, entered, place, message, known).await,
-        Sorted::Taken => reply::empty(StatusCode::ACCEPTED),
+        SortedMessage::Alone(request) => stateless::post(server, entered, place, request, known).await,
+        SortedMessage::OfSession(message) => initialize::post(server, entered, place, message, known).await,
+        SortedMessage::Taken => reply::empty(StatusCode::ACCEPTED),
     }
 }
 
-/// Which era's a message is.
-enum Sorted {
-    /// A request that stands alone.
+/// A message sorted by era.
+enum SortedMessage {
+    /// A request of the stateless era.
     Alone(Arc<Request>),
-    /// One of the initialize era.
+    /// A message of the initialize era.
     OfSession(Message),
-    /// None: it is taken, and means nothing.
+    /// A notification of the stateless era, accepted and ignored.
     Taken,
 }
 
-fn sorted(message: Message, fields: &Fields) -> Sorted {
+fn sorted(message: Message, fields: &Fields) -> SortedMessage {
     match message {
-        Message::Request(request) if is_stateless(&request, fields) => Sorted::Alone(Arc::new(request)),
+        Message::Request(request) if is_stateless(&request, fields) => SortedMessage::Alone(Arc::new(request)),
         // The stateless era defines no notification from a client over HTTP.
-        Message::Notification(_) if speaks_stateless(fields) => Sorted::Taken,
-        message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => Sorted::OfSession(message),
+        Message::Notification(_) if speaks_stateless(fields) => SortedMessage::Taken,
+        message @ (Message::Notification(_) | Message::Request(_) | Message::Response(_)) => SortedMessage::OfSession(message),
     }
 }
 
-/// The answer to a request that the gate has no time for. Asked before the request is read: while there is too much to do, a refusal must
-/// cost far less than a call.
+/// Refuses a request for which the gate has no time. Comes before the request is read, since under load a refusal must cost far less than a
+/// call.
 fn turned_away(server: &Arc<McpServer>, known: &mut KnownClient, fields: &Fields, body: &Bytes) -> Option<Reply> {
     static LATE: LazyLock<(StatusCode, Bytes)> = LazyLock::new(|| {
         let told = CallError::Late.tell(Era::Stateless);
@@ -121,8 +120,8 @@ fn turned_away(server: &Arc<McpServer>, known: &mut KnownClient, fields: &Fields
 }
 
 /// Answers a GET.
-pub fn get(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
-    // The stateless era has neither GET nor DELETE; a client that speaks it says so in the header.
+pub fn get(server: &Arc<McpServer>, admitted: &Admission, asked: RequestHead<'_>) -> Reply {
+    // The stateless era has neither GET nor DELETE; a client of it says so in the header.
     if speaks_stateless(asked.fields) {
         return not_allowed();
     }
@@ -130,30 +129,30 @@ pub fn get(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>) -> Re
 }
 
 /// Answers a DELETE.
-pub async fn delete(server: &Arc<McpServer>, admitted: &Admitted, asked: Asked<'_>) -> Reply {
+pub async fn delete(server: &Arc<McpServer>, admitted: &Admission, asked: RequestHead<'_>) -> Reply {
     if speaks_stateless(asked.fields) {
         return not_allowed();
     }
     initialize::delete(server, &admitted.entered, admitted.place(asked)).await
 }
 
-/// The answer to any other method of HTTP, known or not.
+/// Answers any other method of HTTP, known or not.
 pub fn not_allowed() -> Reply {
     reply::empty(StatusCode::METHOD_NOT_ALLOWED).with(http::header::ALLOW, HeaderValue::from_static("POST"))
 }
 
-impl Admitted {
-    /// The principal that comes in.
+impl Admission {
+    /// Principal admitted.
     pub fn principal(&self) -> &Principal {
         &self.entered.principal
     }
 
-    fn place<'a>(&'a self, asked: Asked<'a>) -> Place<'a> {
+    fn place<'a>(&'a self, asked: RequestHead<'a>) -> Place<'a> {
         Place { fields: asked.fields, mount: &self.mount, style: style(asked.query), streams: streams(asked.fields) }
     }
 }
 
-/// Which era a request is of: its own `_meta` says so, or its method or header does.
+/// Checks for the stateless era: by `_meta`, by method, or by header.
 fn is_stateless(request: &Request, fields: &Fields) -> bool {
     if request.method == "initialize" && !speaks_stateless(fields) {
         return false;
@@ -161,7 +160,7 @@ fn is_stateless(request: &Request, fields: &Fields) -> bool {
     RequestMeta::claimed(&request.params) || request.method == "server/discover" || speaks_stateless(fields)
 }
 
-/// Whether the header names a revision that is not of the initialize era.
+/// Checks that the header names a revision outside the initialize era.
 fn speaks_stateless(fields: &Fields) -> bool {
     fields.get(field::VERSION).is_some_and(|v| !INITIALIZE.iter().any(|known| known.as_bytes() == v) && v.is_ascii())
 }
@@ -172,7 +171,7 @@ fn unreadable(error: EnvelopeError) -> Reply {
     reply::refuse(told.status, id.as_ref(), told.code, &told.message)
 }
 
-/// `/mcp` is the whole tree, `/mcp/NAME` one mount.
+/// Finds the mount of an endpoint: `/mcp` is the whole tree, `/mcp/NAME` a single mount.
 fn mount(server: &McpServer, path: &str) -> Result<Option<Segment>, String> {
     let name = path.strip_prefix("/mcp").unwrap_or_default().trim_matches('/');
     if name.is_empty() {
@@ -182,7 +181,7 @@ fn mount(server: &McpServer, path: &str) -> Result<Option<Segment>, String> {
     match Segment::new(name) {
         Ok(segment) if tree.branch(&segment).is_some() => Ok(Some(segment)),
         _ => {
-            // Where something may be hidden from somebody, nobody is told what there is.
+            // Where some tools are hidden from somebody, nobody gets a list of mounts.
             if tree.config.policy.is_some() || !tree.config.profiles.is_empty() {
                 return Err(format!("there is no server `{name}` here"));
             }
@@ -192,7 +191,7 @@ fn mount(server: &McpServer, path: &str) -> Result<Option<Segment>, String> {
     }
 }
 
-/// `?names=dotted` and `?names=safe` ask for a spelling.
+/// Reads the spelling of names from `?names=dotted` or `?names=safe`.
 fn style(query: Option<&str>) -> Option<Style> {
     query?.split('&').find_map(|pair| match pair {
         "names=dotted" => Some(Style::Dotted),
@@ -215,8 +214,8 @@ fn streams(fields: &Fields) -> Streams {
     }
 }
 
-/// The answer to a request that has ended. What is no result, `told` puts into the words of an era.
-pub fn ended(server: &McpServer, id: Bytes, ended: Ended, told: impl FnOnce(&Ended) -> (StatusCode, Answer)) -> Reply {
+/// Replies to an ended request. Outcomes other than a result go through `told`, which knows the era.
+pub fn ended(server: &McpServer, id: Bytes, ended: RequestOutcome, told: impl FnOnce(&RequestOutcome) -> (StatusCode, Answer)) -> Reply {
     match ended {
         Ok(Answer::Result(result)) => reply::rpc(StatusCode::OK, id, Answer::Result(result)),
         ended => {
@@ -226,8 +225,8 @@ pub fn ended(server: &McpServer, id: Bytes, ended: Ended, told: impl FnOnce(&End
     }
 }
 
-/// An answer that says with which scope the call would come through (RFC 6750, 3.1), so that a client signs in again for it.
-fn stepped_up(server: &McpServer, ended: &Ended, reply: Reply) -> Reply {
+/// Adds the scope that the call lacked (RFC 6750, section 3.1), so that the client can sign in again for it.
+fn stepped_up(server: &McpServer, ended: &RequestOutcome, reply: Reply) -> Reply {
     let Some(scope) = ended.as_ref().err().and_then(CallError::wanted_scope) else { return reply };
     let challenge = trust::challenge_for(&server.entrance.gate.config.load(), Some("insufficient_scope"), scope);
     match challenge.and_then(|challenge| HeaderValue::from_str(&challenge).ok()) {
@@ -236,7 +235,7 @@ fn stepped_up(server: &McpServer, ended: &Ended, reply: Reply) -> Reply {
     }
 }
 
-/// The answer to somebody who may not come in.
+/// Answers a request refused at the door.
 pub fn refuse(refused: &entry::EntryRefusal) -> Reply {
     let reply = reply::shut(refused.status, &refused.why);
     match refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok()) {

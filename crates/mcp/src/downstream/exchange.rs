@@ -1,7 +1,7 @@
-//! One request under way, seen from the downstream side: it ends, it has something to say first, or it asks.
+//! A request under way, seen from downstream: its end, its messages before the end, and its questions.
 //!
-//! A request is never just dropped. Whoever lets go of an exchange leaves it running to its end, told to stop where that is what a lost
-//! connection means.
+//! No request is dropped halfway. A dropped exchange goes on in a task of its own, with its call cancelled where losing the connection
+//! means so.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,45 +18,44 @@ use call::words::cancel::Guard;
 use call::words::lane::Lane;
 use call::words::pour::{End, Filler, Pour};
 
-/// How a request ended.
-pub type Ended = Result<Answer, CallError>;
+/// Outcome of a request.
+pub type RequestOutcome = Result<Answer, CallError>;
 
 /// A request under way.
 pub struct Exchange {
     run: Option<Run>,
-    /// How it ended, while what was said before has not been picked up.
-    ended: Option<Ended>,
+    /// Outcome, held back until earlier messages are picked up.
+    ended: Option<RequestOutcome>,
     pub back: Arc<Back>,
     stop_when_lost: bool,
-    /// It runs by itself.
+    /// The request runs in a task of its own.
     kept: bool,
 }
 
-/// What answers a request.
-type Run = ReusableBoxFuture<'static, Ended>;
+/// Future that answers a request.
+type Run = ReusableBoxFuture<'static, RequestOutcome>;
 
-/// So much room for calls is kept by each thread.
+/// Most boxes for calls kept by a thread.
 const SPARE: usize = 128;
 
 thread_local! {
-    /// The room of calls that have ended. It is too large for what an allocator has at hand.
+    /// Boxes of ended calls, used again because they are too large for the allocator's caches.
     static ROOM: RefCell<Vec<Run>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What happened.
+/// Next event of a request.
 pub enum Turn {
-    /// It is over.
-    Ended(Ended),
-    /// There is something in the lane.
+    Ended(RequestOutcome),
+    /// A message waits in the lane.
     Message,
-    /// Its result is coming, and is long.
+    /// A long result is on its way.
     Pour(Arc<Pour>),
     /// The owner wants to know something (stateless era).
     Questions(Vec<Question>),
 }
 
 impl Exchange {
-    /// Begins to answer `request`. `stop_when_lost`: a caller that goes away cancels it.
+    /// Begins to answer `request`. With `stop_when_lost`, losing the caller cancels the call.
     pub fn begin(gate: &Arc<Gate>, sight: Sight, request: Arc<Request>, back: &Arc<Back>, stop_when_lost: bool) -> Self {
         let (gate, to) = (Arc::clone(gate), Arc::clone(back));
         let run = async move { call::way::serve_by(&gate, &sight, &request, &to).await };
@@ -71,7 +70,7 @@ impl Exchange {
         Self { run: Some(run), ended: None, back: Arc::clone(back), stop_when_lost, kept: false }
     }
 
-    /// Waits for what happens next. `lane`: the caller's own, where messages would show; `None` when they are sent on as they come.
+    /// Waits for the next event. Messages show in `lane`, the caller's own; `None` where messages are sent on as they come.
     pub async fn turn(&mut self, lane: Option<&Lane>) -> Turn {
         std::future::poll_fn(|cx| self.poll_turn(lane, cx)).await
     }
@@ -86,7 +85,7 @@ impl Exchange {
         if let Some(pour) = self.back.take_pour() {
             return Poll::Ready(Turn::Pour(pour));
         }
-        // A server may say something and answer in the same breath; the answer does not overtake.
+        // An answer must not overtake a message that the server sent before it.
         if let Some(ended) = self.ended.take_if(|_| lane.is_none_or(Lane::is_empty)) {
             return Poll::Ready(Turn::Ended(ended));
         }
@@ -96,10 +95,10 @@ impl Exchange {
         self.back.poll_questions(lane.is_some(), cx).map(Turn::Questions)
     }
 
-    /// Leaves the room of what has ended to the next call.
+    /// Leaves the box of an ended call to the next.
     fn make_room(&mut self) {
         let run = self.run.take().filter(|_| !self.kept);
-        // Where it can't be left, the thread is ending.
+        // Fails only while the thread ends.
         let _full = ROOM.try_with(|room| {
             let mut room = room.try_borrow_mut().ok()?;
             if room.len() < SPARE {
@@ -110,17 +109,17 @@ impl Exchange {
         });
     }
 
-    /// From here on its result may come as a pour, unless it runs by itself.
+    /// Allows the result to come as a pour, unless the request runs in a task of its own.
     pub fn take_pours(&self, takes: Takes) {
         if !self.kept {
             self.back.set_takes(takes);
         }
     }
 
-    /// Lets it fill `pour` by itself. What comes back, when dropped, tells it that its caller has gone, where that cancels it.
+    /// Fills `pour` in a task of its own. Dropping the guard tells the call of a lost caller, where losing the caller cancels.
     pub fn fill(mut self, pour: &Arc<Pour>) -> Option<Guard> {
         let filler = Filler(Arc::clone(pour));
-        let end = |ended: &Ended| if matches!(ended, Ok(Answer::Result(_))) { End::Whole } else { End::Broken };
+        let end = |ended: &RequestOutcome| if matches!(ended, Ok(Answer::Result(_))) { End::Whole } else { End::Broken };
         if let Some(ended) = &self.ended {
             filler.0.end(end(ended));
         } else if let Some(run) = self.run.take() {
@@ -129,7 +128,7 @@ impl Exchange {
         self.stop_when_lost.then(|| self.back.cancel.clone().drop_guard())
     }
 
-    /// Lets it run by itself from here on, until somebody takes it up again.
+    /// Runs in a task of its own until taken up again.
     pub fn keep(&mut self) {
         self.stop_when_lost = false;
         self.kept = true;

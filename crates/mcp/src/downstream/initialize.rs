@@ -1,5 +1,4 @@
-//! The door for revisions with a handshake: sessions, streams that can be taken up again, requests in both directions.
-//! What a request means is not known here.
+//! Door for revisions with a handshake: sessions, resumable streams, requests in both directions. Knows no request's meaning.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::downstream::McpServer;
 use crate::downstream::endpoint;
-use crate::downstream::exchange::{Ended, Exchange, Turn};
+use crate::downstream::exchange::{Exchange, RequestOutcome, Turn};
 use crate::downstream::stateless::{Place, Streams};
 use call::tree::snapshot::Sight;
 use call::words::back::{Back, Sink, Takes};
@@ -39,22 +38,22 @@ use door::known::KnownClient;
 use door::reply;
 use door::reply::Reply;
 
-/// How long an answer may take before a stream is opened for it, where the client can come back for it.
+/// Wait for an answer before a stream is opened for a client that can resume.
 const STREAM_AFTER: Duration = Duration::from_millis(50);
-/// How soon a client should come back to a stream that broke, in milliseconds.
+/// Pause before a client resumes a broken stream, in milliseconds.
 const RETRY_MS: u64 = 500;
-/// How many events of a request's stream are kept for whoever comes back.
+/// Most events of a request's stream kept for a resuming client.
 const KEPT_EVENTS: usize = 1000;
-/// The last word on a stream whose token ends. The session goes on.
+/// Last comment on a stream whose token has expired; the session goes on.
 const OVER: &str =
     "the token that opened this stream has expired: come back with a new one, and with the last event's id for what you missed";
 
-/// Answers one POST.
+/// Answers a POST.
 pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, message: Message, known: &mut KnownClient) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
-        // All messages but the first hold no room for it.
+        // Boxed, so that other messages hold no room for it.
         return Box::pin(open(server, entered, place, request, known)).await;
     }
     let session = match session(server, entered, place.fields, place.mount) {
@@ -82,7 +81,7 @@ pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, 
     }
 }
 
-/// Opens the stream of a session, or takes one up again.
+/// Opens the stream of a session, or resumes one.
 pub fn get(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Reply {
     let session = match session(server, entered, place.fields, place.mount) {
         Ok(session) => session,
@@ -100,7 +99,7 @@ pub fn get(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Repl
     let is_standing = stream == STANDING;
     let events = Events::new(lane.read(after), Some(stream), None);
     reply::events(match entered.until() {
-        // The answer of a call that was let in is sent to its end; what stands open for whatever comes ends with what opened it.
+        // A stream with the answer of an admitted call runs to its end; a stream for anything else ends with its credential.
         Some(until) if is_standing => events.until(wall::passed(until), OVER),
         Some(_) | None => events,
     })
@@ -110,7 +109,7 @@ pub fn get(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Repl
 pub async fn delete(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Reply {
     match session(server, entered, place.fields, place.mount) {
         Ok(session) => {
-            end(server, &session).await;
+            end_session(server, &session).await;
             reply::empty(StatusCode::NO_CONTENT)
         }
         Err((status, why)) => reply::refuse(status, None, -32000, &why),
@@ -134,11 +133,11 @@ async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request
     };
     let session = begin(server, entered, at.mount, at.style, request, random::token().into());
     server.entrance.gate.hub.open(Arc::clone(&session), Some(place));
-    // A reload between its beginning and its entry has passed it over.
+    // A reload between `begin` and now did not see this session.
     session.follow(&server.entrance.gate.config.load());
     if let Err(refused) = known.again(&server.entrance, at.fields, entered) {
-        // Boxed: few come here.
-        Box::pin(end(server, &session)).await;
+        // Boxed, since few messages open a session.
+        Box::pin(end_session(server, &session)).await;
         return endpoint::refuse(&refused);
     }
     let result = initialized(server, &session).await;
@@ -149,7 +148,7 @@ async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request
     }
 }
 
-async fn end(server: &Arc<McpServer>, session: &Session) {
+async fn end_session(server: &Arc<McpServer>, session: &Session) {
     server.entrance.gate.hub.close(&session.id);
     session.end();
     call::way::forget(&server.entrance.gate, session).await;
@@ -177,7 +176,7 @@ pub fn begin(
     Session::new(id, opening, server.entrance.gate.load.shares.of(&entered.principal.name), &server.entrance.gate.mounts.tree.load().config)
 }
 
-/// The result of `initialize`.
+/// Makes the result of `initialize`.
 pub async fn initialized(server: &Arc<McpServer>, session: &Arc<Session>) -> Bytes {
     let tree = server.entrance.gate.mounts.tree.load_full();
     let (capabilities, instructions) =
@@ -241,7 +240,7 @@ async fn answer(
     let sight = Sight::of(server.entrance.gate.mounts.tree.load_full(), &back.caller);
     let mut exchange = Exchange::begin(&server.entrance.gate, sight, request, &back, false);
     if streams == Streams::Refused {
-        // Nobody will read what is said before the answer.
+        // Nobody will read messages before the answer.
         lane.end();
     }
     if streams != Streams::Preferred {
@@ -256,7 +255,7 @@ async fn answer(
         () = std::future::ready(()), if streams == Streams::Preferred => {}
         turn = exchange.turn((streams != Streams::Refused).then_some(&*lane)) => {
             match turn {
-                Turn::Ended(ended) => return endpoint::ended(server, id, ended, |ended| (StatusCode::OK, told(ended))),
+                Turn::Ended(ended) => return endpoint::ended(server, id, ended, |ended| (StatusCode::OK, to_answer(ended))),
                 Turn::Pour(pour) => {
                     let gone = exchange.fill(&pour);
                     return reply::pour(Pouring::new(&id, pour, finish, gone));
@@ -266,7 +265,7 @@ async fn answer(
         }
         () = patience => {}
     }
-    // Whoever comes back for the answer gets all of it.
+    // A client that resumes gets the whole answer.
     exchange.take_pours(Takes::Whole);
     let number = session.open_stream(Arc::clone(&lane));
     let body = Events::new(lane.read(0), Some(number.to_string()), None);
@@ -275,7 +274,7 @@ async fn answer(
         let _finish = finish;
         loop {
             if let Turn::Ended(ended) = exchange.turn(None).await {
-                lane.push(envelope::response(&id, &told(&ended)), Weight::Kept);
+                lane.push(envelope::response(&id, &to_answer(&ended)), Weight::Kept);
                 lane.end();
                 return session.keep_stream(&lane);
             }
@@ -284,7 +283,7 @@ async fn answer(
     reply::events(if resumable { body.primed(RETRY_MS) } else { body })
 }
 
-/// Frees a request's id when it is answered, or its handler is gone.
+/// Frees a request's id when dropped.
 struct Finish {
     session: Arc<Session>,
     id: Bytes,
@@ -296,8 +295,8 @@ impl Drop for Finish {
     }
 }
 
-/// The answer that an end comes to.
-pub fn told(ended: &Ended) -> Answer {
+/// Converts an outcome to an answer.
+pub fn to_answer(ended: &RequestOutcome) -> Answer {
     match ended {
         Ok(answer) => answer.clone(),
         Err(error) => Answer::Error(error.tell(Era::Initialize).object()),

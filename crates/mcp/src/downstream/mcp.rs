@@ -1,4 +1,4 @@
-//! The door of MCP: `/mcp` and the endpoints of single mounts. What came as a plain POST has not got here; see `plain.rs`.
+//! Door of MCP: `/mcp` and the endpoints of single mounts. Plain POSTs never reach it; see `plain.rs`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::downstream::endpoint;
-use crate::downstream::endpoint::Asked;
+use crate::downstream::endpoint::RequestHead;
 use crate::downstream::{McpServer, plain};
 use call::words::entered::Entered;
 use call::words::party::Party;
@@ -30,7 +30,7 @@ impl Door for McpDoor {
     }
 
     fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
-        // Streams of one connection run side by side here, so each proves itself.
+        // Streams of one connection run side by side, so each is admitted anew.
         mcp(&self.0, request, KnownClient::of_party(party), None).map(Reply::into_http).boxed()
     }
 
@@ -54,7 +54,7 @@ impl FirstReader for McpDoor {
     }
 }
 
-/// Answers a request that came over a link, from a parent that this gate has dialled. Nothing but MCP is served there.
+/// Answers a request over a link, from a parent that this gate has dialled. Serves nothing but MCP.
 pub async fn over_link(server: &Arc<McpServer>, parent: Entered, request: Request<Incoming>) -> Response<Payload> {
     if !endpoint::is_here(request.uri().path()) {
         return reply::refuse(StatusCode::NOT_FOUND, None, -32000, "over a link, a parent is served at /mcp only").into_http();
@@ -62,11 +62,11 @@ pub async fn over_link(server: &Arc<McpServer>, parent: Entered, request: Reques
     mcp(server, request, KnownClient::default(), Some(parent)).await.into_http()
 }
 
-/// `proven`: who makes the request, where that is known beforehand.
+/// Answers a request; `proven` is the caller, where known beforehand.
 async fn mcp(server: &Arc<McpServer>, request: Request<Incoming>, mut known: KnownClient, proven: Option<Entered>) -> Reply {
     let (parts, mut body) = request.into_parts();
     let fields = fields(&parts);
-    let asked = Asked { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
+    let asked = RequestHead { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };
     let admitted = match proven {
         Some(entered) => endpoint::admit_known(server, asked.path, entered),
         None => endpoint::admit(server, asked, &mut known),

@@ -1,6 +1,6 @@
-//! Who calls us: streamable HTTP of both eras on one endpoint, and stdio.
+//! The gate as a server: streamable HTTP of both eras on one endpoint, and stdio.
 //!
-//! What a request means is not known here; `call` does that.
+//! Knows no request's meaning; `call` does.
 
 pub mod endpoint;
 pub mod exchange;
@@ -14,20 +14,20 @@ pub mod stdio;
 
 use std::sync::Arc;
 
-pub use crate::downstream::parked::Parked;
+pub use crate::downstream::parked::ParkedCalls;
 use door::entrance::Entrance;
 
 /// The gate as an MCP server.
 pub struct McpServer {
     pub entrance: Arc<Entrance>,
-    /// Calls whose callers are asked for something.
-    pub parked: Parked,
+    /// Calls that wait for answers of their callers.
+    pub parked: ParkedCalls,
 }
 
 impl McpServer {
     /// Makes the server behind an entrance.
     pub fn new(entrance: Arc<Entrance>) -> Arc<Self> {
-        let parked = Parked::of(&entrance.gate.node.id);
+        let parked = ParkedCalls::of_gate(&entrance.gate.node.id);
         Arc::new(Self { entrance, parked })
     }
 }

@@ -1,7 +1,7 @@
-//! Calls of stateless callers that wait for an answer: their owner asked something, the caller was told, and comes back with it.
+//! Parked calls of stateless callers: the owner asked a question, the caller got it as a result, and repeats the request with the answer.
 //!
-//! The handle is a random number; it says nothing, and is good only for the principal and the very request it was given for. A principal that has
-//! its share of them makes room for another by the oldest of its own.
+//! The handle is a random number, without meaning and good only for the principal and the request of the parked call. A principal with a
+//! full share loses its oldest call to a new one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,52 +20,52 @@ use call::words::back::{Question, Sink};
 use call::words::caller::Caller;
 use call::words::shares::{Bound, Resource, Taken};
 
-/// How long a caller may take.
+/// Longest wait for a caller.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// The waiting calls.
-pub struct Parked {
-    /// What the handles of this gate begin with: another gate's pass through it.
+/// Calls that wait for answers of their callers.
+pub struct ParkedCalls {
+    /// First part of this gate's handles; handles of other gates pass through.
     mark: String,
     waiting: Mutex<All>,
 }
 
 #[derive(Default)]
 struct All {
-    by_handle: HashMap<String, Waiting>,
-    /// The handles by principal, those of each in the order in which they were given.
+    by_handle: HashMap<String, ParkedCall>,
+    /// Handles by principal, and for each in order of parking.
     by_principal: BTreeMap<(Arc<str>, u64), String>,
     count: u64,
 }
 
-struct Waiting {
+struct ParkedCall {
     number: u64,
     _place: Option<Taken>,
     exchange: Exchange,
     questions: BTreeMap<String, Question>,
     principal: Principal,
-    /// Method and name of the request; the same must come back.
+    /// Method and name of the request, which must come back the same.
     request: (String, String),
     since: Instant,
 }
 
-/// A call that goes on.
-pub struct Resumed {
+/// A call taken up again.
+pub struct ResumedCall {
     pub exchange: Exchange,
-    /// What is still not answered.
+    /// Questions still without an answer.
     pub open: Vec<Question>,
 }
 
-impl Parked {
-    /// Those of the gate `id`.
-    pub fn of(id: &str) -> Self {
+impl ParkedCalls {
+    /// Makes the table of the gate `id`.
+    pub fn of_gate(id: &str) -> Self {
         Self { mark: format!("banyan-{id}-"), waiting: Mutex::default() }
     }
 
-    /// Parks a call; the raw result that tells its caller what to answer.
+    /// Parks a call; returns the raw result with the questions for the caller.
     pub fn park(&self, server: &McpServer, mut exchange: Exchange, questions: Vec<Question>, request: &Request) -> Bytes {
         exchange.keep();
-        // What is said from here on is for nobody, until the caller is back.
+        // Later messages have no reader until the caller is back.
         exchange.back.redirect(Sink::None);
         let handle = format!("{}{}", self.mark, random::token());
         let result = input_required(&questions, &handle);
@@ -79,24 +79,24 @@ impl Parked {
             match exchange.back.caller.share(&server.entrance.gate.load).take(Resource::Parked, 1, bound) {
                 Ok(place) => break Some(place),
                 Err(_) if all.cancel_oldest(&principal.name) => {}
-                // Everybody has some, and this one has none.
+                // The whole load is full, and this principal has no call to give up.
                 Err(_) => break None,
             }
         };
         all.count += 1;
         let number = all.count;
         all.by_principal.insert((Arc::clone(&principal.name), number), handle.clone());
-        all.by_handle.insert(handle, Waiting { number, _place: place, principal, questions, request, since, exchange });
+        all.by_handle.insert(handle, ParkedCall { number, _place: place, principal, questions, request, since, exchange });
         result
     }
 
-    /// Whether a request comes back to a call parked here.
+    /// Checks that a request comes back to a call parked here.
     pub fn is_return(&self, request: &Request) -> bool {
         self.handle(request).is_some()
     }
 
-    /// Takes up the call that `request` comes back to, with its answers.
-    pub fn resume(&self, request: &Request, caller: &Caller) -> Result<Resumed, CallError> {
+    /// Takes up the call to which `request` comes back, with its answers.
+    pub fn resume(&self, request: &Request, caller: &Caller) -> Result<ResumedCall, CallError> {
         let handle = self.handle(request).ok_or(CallError::StateUnknown)?;
         let mut waiting = {
             let mut all = self.lock();
@@ -116,7 +116,7 @@ impl Parked {
         }
         let still_open = waiting.exchange.back.open();
         let open = waiting.questions.into_values().filter(|q| still_open.contains(&q.key)).collect();
-        Ok(Resumed { exchange: waiting.exchange, open })
+        Ok(ResumedCall { exchange: waiting.exchange, open })
     }
 
     fn handle(&self, request: &Request) -> Option<String> {
@@ -124,10 +124,10 @@ impl Parked {
         state.starts_with(&self.mark).then_some(state)
     }
 
-    /// Cancels what has waited too long.
+    /// Cancels calls parked for too long.
     pub fn sweep(&self) {
         let mut all = self.lock();
-        let late = |(handle, waiting): (&String, &Waiting)| (waiting.since.elapsed() >= PATIENCE).then(|| handle.clone());
+        let late = |(handle, waiting): (&String, &ParkedCall)| (waiting.since.elapsed() >= PATIENCE).then(|| handle.clone());
         let late: Vec<String> = all.by_handle.iter().filter_map(late).collect();
         for handle in late {
             all.cancel(&handle);
@@ -140,7 +140,7 @@ impl Parked {
 }
 
 impl All {
-    fn remove(&mut self, handle: &str) -> Option<Waiting> {
+    fn remove(&mut self, handle: &str) -> Option<ParkedCall> {
         let waiting = self.by_handle.remove(handle)?;
         self.by_principal.remove(&(Arc::clone(&waiting.principal.name), waiting.number));
         Some(waiting)
@@ -152,7 +152,7 @@ impl All {
         }
     }
 
-    /// Cancels the call of `principal` that waits longest. `false`: none does.
+    /// Cancels the oldest parked call of `principal`; `false` without any.
     fn cancel_oldest(&mut self, principal: &Arc<str>) -> bool {
         let own = (Arc::clone(principal), 0)..=(Arc::clone(principal), u64::MAX);
         let oldest = self.by_principal.range(own).next().map(|(_, handle)| handle.clone());
@@ -160,7 +160,7 @@ impl All {
     }
 }
 
-/// The result that tells a stateless caller what to answer (2026-07-28, "Multi round-trip requests").
+/// Result with questions for a stateless caller (2026-07-28, "Multi round-trip requests").
 fn input_required(questions: &[Question], handle: &str) -> Bytes {
     let mut out = String::from("{\"resultType\":\"input_required\",\"inputRequests\":{");
     for (i, question) in questions.iter().enumerate() {

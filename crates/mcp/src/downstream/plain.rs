@@ -1,7 +1,7 @@
-//! The connection that nearly every client has: POSTs of known length over HTTP/1.1, one after the other, answered in place.
+//! The connection of nearly every client: POSTs of known length over HTTP/1.1, one after the other, answered in place.
 //!
-//! No task, no channel and no copy of the head stand between the socket and the call. Whatever is unusual is left to a full HTTP
-//! server, which takes the connection over. What a request means is not known here.
+//! No task, no channel and no copy of the head stand between the socket and the call. Anything unusual goes to a full HTTP server, which
+//! takes the connection over. Knows no request's meaning.
 
 use std::cell::RefCell;
 use std::hash::RandomState;
@@ -24,7 +24,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::downstream::McpServer;
 use crate::downstream::endpoint;
-use crate::downstream::endpoint::Asked;
+use crate::downstream::endpoint::RequestHead;
 use call::words::party::Party;
 use door::body;
 use door::connections::{Connection, IDLE};
@@ -39,19 +39,19 @@ pub mod pour;
 #[cfg(test)]
 mod tests;
 
-/// Time for a client to begin with its first request.
+/// Time for a client to begin its first request.
 const FIRST: Duration = Duration::from_secs(10);
-/// How long what nobody wants to know is read before a connection is closed for good.
+/// Longest reading of unwanted bytes before a connection is closed for good.
 const LINGER: Duration = Duration::from_secs(2);
-/// Room for what is read at once, in bytes: where nobody knows how much will come, and at least.
+/// Room for a read in bytes: for a length unknown, and the least.
 const ROOM: usize = 8 << 10;
 const LEAST_ROOM: usize = 1 << 10;
-/// By how much the next request may be longer than the last and still fit, in bytes.
+/// Growth of the next request over the last that still fits, in bytes.
 const SPREAD: usize = 256;
-/// A client may send so much of its next requests while it waits, in bytes.
+/// Most bytes of further requests accepted while a call runs.
 const AHEAD: usize = 64 << 10;
 
-/// Serves until something unusual comes, the connection ends or `stop` fires.
+/// Serves until an unusual request comes, the connection ends or `stop` fires.
 pub async fn serve<S: Socket>(server: &Arc<McpServer>, stream: S, party: Option<Arc<Party>>, connection: &Connection) -> ReadEnd<S> {
     let stop = &connection.stop;
     let mut line = Line::new(stream, stop, Patience { arrival: body::ARRIVAL, idle: FIRST, later: IDLE });
@@ -81,7 +81,7 @@ pub async fn serve<S: Socket>(server: &Arc<McpServer>, stream: S, party: Option<
     }
 }
 
-struct Answered {
+struct PlainAnswer {
     wire: reply::Wire,
     /// The request has been read to its end.
     read: bool,
@@ -89,20 +89,20 @@ struct Answered {
     keep: bool,
 }
 
-/// The answer to one request; `None`: the client has gone.
+/// Answers a request; `None` once the client has gone.
 async fn answer<S: Socket>(
     server: &Arc<McpServer>,
     line: &mut Line<S>,
     post: &Post,
     known: &mut KnownClient,
     stop: &CancellationToken,
-) -> Option<Answered> {
+) -> Option<PlainAnswer> {
     let answered = |reply: Reply, read: bool| {
         let keep = post.keeps_connection() && !stop.is_cancelled() && read;
-        Answered { wire: reply.wire(keep), read, keep }
+        PlainAnswer { wire: reply.wire(keep), read, keep }
     };
     let (path, query) = post.target();
-    let asked = Asked { path, query, fields: post.fields() };
+    let asked = RequestHead { path, query, fields: post.fields() };
     let limit = known.config(&server.entrance).limits.request_bytes;
     if post.length() > limit {
         return Some(answered(body::too_long(limit), false));
@@ -121,39 +121,39 @@ async fn answer<S: Socket>(
 }
 
 thread_local! {
-    /// The heads that come on this thread's connections.
+    /// Heads recently seen by this thread.
     static HEADS: RefCell<Heads<Post>> = RefCell::new(Heads::new(RandomState::new()));
 }
 
-/// One client's connection.
+/// A client's connection.
 struct Line<S> {
     stream: S,
     buffer: BytesMut,
-    /// How much the next request is likely to be, in bytes. Where one fits into the room of the one before, what many connections touch stays
-    /// in the processor's cache.
+    /// Likely length of the next request, in bytes. Reusing the buffer of the last request keeps memory shared by many connections in the
+    /// processor's cache.
     expected: usize,
-    /// The head of the request before.
+    /// Head of the request before.
     before: Before<Post>,
     stop: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// It was asked what else it waits for, which wakes it since.
+    /// The task's waker is registered with `stop` and the alarm.
     is_wakened: bool,
-    /// Nothing has woken it since it began to wait.
+    /// No wake-up has come since the wait began.
     is_fresh: bool,
     alarm: Alarm,
-    /// When it began to wait for what it waits for.
+    /// Beginning of the present wait.
     since: Instant,
     /// A head has begun to come.
     begun: bool,
     patience: Patience,
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(Clone, Copy)]
 struct Patience {
     arrival: Duration,
-    /// With the next request.
+    /// For the next request.
     idle: Duration,
-    /// With those behind it.
+    /// For later requests.
     later: Duration,
 }
 
@@ -183,9 +183,9 @@ impl<S: Socket> Line<S> {
         self.patience.idle = self.patience.later;
     }
 
-    /// Closes the connection. `read`: the client has nothing more to send.
+    /// Closes the connection; `read`: the client's bytes are all read.
     ///
-    /// What nobody reads would make the kernel take back the answer with it (RFC 9112, section 9.6), so it is read for a while.
+    /// Unread bytes would make the kernel withdraw the answer (RFC 9112, section 9.6), so reading goes on for a while.
     async fn close(mut self, read: bool) {
         if self.stream.shutdown().await.is_err() || read {
             return;
@@ -199,7 +199,7 @@ impl<S: Socket> Line<S> {
         drop(tokio::time::timeout(LINGER, rest).await);
     }
 
-    /// The head of the next request; `None`: there is none.
+    /// Reads the head of the next request; `None` at the end.
     async fn head(&mut self) -> Result<Option<Post>, Unusual> {
         std::future::poll_fn(|cx| self.poll_head(cx)).await
     }
@@ -219,7 +219,7 @@ impl<S: Socket> Line<S> {
                 return Poll::Ready(Ok(Some(post)));
             }
             if !self.buffer.is_empty() && !self.begun {
-                // However long the connection was idle, a head that comes in pieces has its own time.
+                // A head that comes in pieces has a time of its own, after any idle time.
                 self.since = Instant::now();
                 self.begun = true;
             }
@@ -236,18 +236,18 @@ impl<S: Socket> Line<S> {
         }
     }
 
-    /// Whether it has just begun to wait and is woken by what else it waits for, since it was asked once: by the end of the gate, after which
-    /// the answer before has asked, and by an alarm that rings too early at most. What these are is asked when something has woken it.
+    /// Checks for a wait that has just begun with the waker already registered: with `stop` by the answer before, and with an alarm that
+    /// rings too early at most. Both are polled again only after a wake-up.
     fn is_at_rest(&mut self) -> bool {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         if !self.buffer.is_empty() {
             return false;
         }
-        // One that has rung during a call rings no more.
+        // An alarm that rang during a call will not ring again.
         std::mem::replace(&mut self.is_wakened, true) && is_fresh && self.alarm.rings_by(self.since + self.patience.idle)
     }
 
-    /// The body of a request, `length` bytes; `None`: it did not come.
+    /// Reads the body of a request, `length` bytes; `None` where it did not come.
     async fn body(&mut self, length: usize) -> Option<Bytes> {
         if self.buffer.len() < length {
             self.since = Instant::now();
@@ -270,13 +270,13 @@ impl<S: Socket> Line<S> {
         }
         let body = self.buffer.split_to(length).freeze();
         if length > ROOM && self.buffer.is_empty() {
-            // The room that a long body took must not stay with an idle connection.
+            // An idle connection must not keep the buffer of a long body.
             self.buffer = BytesMut::new();
         }
         Some(body)
     }
 
-    /// Passes over a body nobody reads; `false`: not all of it is there.
+    /// Skips an unwanted body; `false` where part of it is still to come.
     fn skip(&mut self, length: usize) -> bool {
         let here = self.buffer.len() >= length;
         if here {
@@ -297,9 +297,9 @@ impl<S: Socket> Line<S> {
         .await
     }
 
-    /// Ready when the client has closed its side. What it sends ahead is kept.
+    /// Completes when the client has closed its side. Bytes sent ahead are kept.
     fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // The answer before, to a client that has asked again.
+        // A client that sends the next request still reads the answer before.
         if matches!(self.stream.poll_stuck(cx), Poll::Ready(Err(_))) {
             return Poll::Ready(());
         }
@@ -311,23 +311,23 @@ impl<S: Socket> Line<S> {
         Poll::Pending
     }
 
-    /// Reads what there is; `false`: nothing more will come. The buffer grows only when there is something to read.
+    /// Reads once; `false` at the end of the stream. The buffer grows only when there are bytes to read.
     fn poll_read(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<bool> {
         if ready!(self.stream.poll_readable(cx)).is_err() {
             return Poll::Ready(false);
         }
         self.buffer.reserve(room.clamp(LEAST_ROOM, 1 << 20));
-        // Unlike `try_read_buf`, this takes a read that fills less than the room for the last one, and asks the kernel no further.
+        // Unlike `try_read_buf`, this takes a read that leaves room unfilled for the last, and spares a call to the kernel.
         let read = ready!(poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.buffer));
         Poll::Ready(read.is_ok_and(|read| read > 0))
     }
 
-    /// Ready when nothing has come for `patience`.
+    /// Completes after `patience` without a byte.
     fn poll_patience(&mut self, cx: &mut Context<'_>, patience: Duration) -> Poll<()> {
         self.alarm.poll(self.since + patience, cx)
     }
 
-    /// Leaves a short reply to be sent with what others send; gives it back where that is not worth waiting for.
+    /// Queues a short reply to be sent together with those of other connections; returns the reply where queueing is not worth the wait.
     async fn post(&self, wire: reply::Wire) -> Result<(), reply::Wire> {
         let (mut text, body, tail) = match wire {
             reply::Wire::Whole(text, body, tail) if body.is_empty() && tail.is_empty() => (text, body, tail),
@@ -365,7 +365,7 @@ impl<S: Socket> Line<S> {
         }
     }
 
-    /// Sends events as chunks until they end; an error when the client has gone.
+    /// Sends events as chunks until the last; fails when the client has gone.
     async fn stream_events(&mut self, mut events: Events) -> io::Result<()> {
         loop {
             let frame = std::future::poll_fn(|cx| {
@@ -385,7 +385,7 @@ impl<S: Socket> Line<S> {
         }
     }
 
-    /// Writes all of `bytes`; an error when the client has gone, which shows on the side that reads.
+    /// Writes all of `bytes`; fails when the client has gone, which shows on the reading side.
     async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         std::future::poll_fn(|cx| {
             while !bytes.is_empty() {
@@ -402,7 +402,7 @@ impl<S: Socket> Line<S> {
         .await
     }
 
-    /// Ready when what was written has left; an error when the client has gone.
+    /// Completes when all bytes written have left; fails when the client has gone.
     fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Poll::Ready(flushed) = Pin::new(&mut self.stream).poll_flush(cx) {
             return Poll::Ready(flushed);

@@ -1,5 +1,5 @@
-//! Streams and sessions of those who would not be let in any more: they end when what let them in is taken out of the configuration. Requests
-//! are not looked at here: each is let in by itself. Streams whose token expires end where they were opened, and the session goes on.
+//! Ends streams and sessions whose credential is gone from the configuration. Ignores requests, each of which is admitted anew. Streams
+//! with an expired token end where they were opened, and their session goes on.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use policy::decide::{Kind, Subject};
 
 use call::tree::gate::Gate;
 
-/// Ends what stands open of them, now that `new` is in force in place of `old`.
-pub fn end(gate: &Arc<Gate>, old: &Config, new: &Config) {
+/// Ends streams and sessions let in by credentials of `old` that are not in `new`.
+pub fn end_revoked(gate: &Arc<Gate>, old: &Config, new: &Config) {
     let is_kept = |name: &str, sha256| new.tokens.iter().any(|token| *token.name == *name && token.sha256 == sha256);
     let tokens: BTreeSet<&str> = old.tokens.iter().filter(|token| !is_kept(&token.name, token.sha256)).map(|token| &*token.name).collect();
     let issuers = old.trust.issuers.iter().filter(|issuer| !new.trust.issuers.contains(issuer));

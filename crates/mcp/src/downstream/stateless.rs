@@ -1,4 +1,4 @@
-//! The door for revision 2026-07-28: every request stands alone. What a request means is not known here.
+//! Door for revision 2026-07-28: every request stands alone. Knows no request's meaning.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::downstream::McpServer;
 use crate::downstream::endpoint;
-use crate::downstream::exchange::{Ended, Exchange, Turn};
+use crate::downstream::exchange::{Exchange, RequestOutcome, Turn};
 use call::tree::snapshot::Sight;
 use call::way::error::{CallError, status_of_code};
 use call::way::sees;
@@ -31,7 +31,7 @@ use door::known::KnownClient;
 use door::reply;
 use door::reply::Reply;
 
-/// Answers one POST.
+/// Answers a POST.
 pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut KnownClient) -> Reply {
     let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
@@ -57,11 +57,11 @@ pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, 
     }
     exchange.take_pours(Takes::Alone);
     if place.streams == Streams::Refused {
-        // Nobody will read what is said before the answer.
+        // Nobody will read messages before the answer.
         lane.end();
     }
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
-        Turn::Ended(ended) => endpoint::ended(server, request.id.clone(), ended, told),
+        Turn::Ended(ended) => endpoint::ended(server, request.id.clone(), ended, to_status_and_answer),
         Turn::Pour(pour) => {
             let gone = exchange.fill(&pour);
             reply::pour(Pouring::new(&request.id, pour, (), gone))
@@ -79,29 +79,28 @@ pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, 
     }
 }
 
-/// Where a request came in.
+/// Endpoint and form of a request.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub fields: &'a Fields,
-    /// The mount of `/mcp/NAME`.
+    /// Mount of `/mcp/NAME`.
     pub mount: &'a Option<Segment>,
-    /// The spelling of names that the URL asks for.
+    /// Spelling of names asked for by the URL.
     pub style: Option<Style>,
     pub streams: Streams,
 }
 
-/// Whether a client takes event streams, by its `Accept`.
+/// Place of event streams in a client's `Accept`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Streams {
-    /// It names them first.
+    /// Named before JSON, or alone.
     Preferred,
-    /// It does not.
     Refused,
-    /// It takes both.
+    /// Named after JSON, or covered by `*/*`.
     Taken,
 }
 
-/// Begins a request, or takes up the parked call that it comes back to; with the questions that are still open.
+/// Begins a request, or takes up the parked call to which it comes back; returns the questions still open.
 pub fn begin(
     server: &Arc<McpServer>,
     sight: Sight,
@@ -119,7 +118,7 @@ pub fn begin(
     Ok((Exchange::begin(&server.entrance.gate, sight, Arc::clone(request), &back, true), Vec::new()))
 }
 
-/// Parks a call that asks first, and tells its caller so.
+/// Parks a call that asks first, and passes its questions to the caller.
 fn parked(server: &McpServer, exchange: Exchange, questions: Vec<Question>, request: &Request) -> Reply {
     let result = server.parked.park(server, exchange, questions, request);
     reply::rpc(StatusCode::OK, request.id.clone(), Answer::Result(result.into()))
@@ -137,7 +136,7 @@ async fn stream(server: Arc<McpServer>, mut exchange: Exchange, lane: Arc<Lane>,
             }
         };
         match turn {
-            Turn::Ended(ended) => break told(&ended).1,
+            Turn::Ended(ended) => break to_status_and_answer(&ended).1,
             Turn::Questions(questions) => break Answer::Result(server.parked.park(&server, exchange, questions, &request).into()),
             Turn::Pour(pour) => {
                 let back = Arc::clone(&exchange.back);
@@ -152,7 +151,7 @@ async fn stream(server: Arc<McpServer>, mut exchange: Exchange, lane: Arc<Lane>,
     lane.end();
 }
 
-/// A stream that stands open until the client closes it, or what let it in ends.
+/// Opens a stream that lasts until the client closes it or its credential ends.
 async fn listen(
     server: &Arc<McpServer>,
     (entered, caller): (&Entered, &Arc<Caller>),
@@ -167,15 +166,15 @@ async fn listen(
     };
     let config = server.entrance.gate.config.load();
     lane.charge_to(caller.share(&server.entrance.gate.load), Bound { most: config.limits.stream_bytes, percent: config.share() });
-    // A configuration that came into force meanwhile may have passed it over.
+    // A configuration that came into force meanwhile did not see this stream.
     match known.again(&server.entrance, fields, entered) {
         Ok(()) => reply::events(Events::new(lane.read(0), None, Some(gone))),
         Err(refused) => endpoint::refuse(&refused),
     }
 }
 
-/// The status and the answer that an end comes to.
-pub fn told(ended: &Ended) -> (StatusCode, Answer) {
+/// Converts an outcome to a status and an answer.
+pub fn to_status_and_answer(ended: &RequestOutcome) -> (StatusCode, Answer) {
     match ended {
         Ok(answer @ Answer::Result(_)) => (StatusCode::OK, answer.clone()),
         Ok(answer @ Answer::Error(error)) => (status_of_code(error), answer.clone()),
@@ -191,7 +190,7 @@ fn refusal(id: &Bytes, refused: &CallError) -> Reply {
     reply::rpc(told.status, id.clone(), Answer::Error(told.object()))
 }
 
-/// What every stateless request must carry (2026-07-28, "Request metadata").
+/// Checks the meta required of every stateless request (2026-07-28, "Request metadata").
 pub fn check_meta(meta: &RequestMeta) -> Result<(), CallError> {
     match (&meta.version, &meta.capabilities) {
         (None, _) => Err(CallError::MetaMissing(key::PROTOCOL_VERSION)),
@@ -200,7 +199,7 @@ pub fn check_meta(meta: &RequestMeta) -> Result<(), CallError> {
     }
 }
 
-/// Whether the revision is ours.
+/// Checks that the revision is supported.
 pub fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
     match &meta.version {
         Some(version) if version != STATELESS => Err(CallError::UnsupportedVersion(version.clone().into_owned())),
@@ -209,7 +208,7 @@ pub fn check_version(meta: &RequestMeta) -> Result<(), CallError> {
 }
 
 fn check_headers(fields: &Fields, request: &Request, meta: &RequestMeta) -> Result<(), CallError> {
-    // Said twice, a header could mean one thing to us and another to whoever routes by it.
+    // A repeated header could mean one thing here and another to a router.
     if let Some(header) = fields.repeated("mcp-") {
         return Err(CallError::HeaderMismatch(Mismatch::Malformed { header }));
     }
@@ -236,7 +235,7 @@ fn check_headers(fields: &Fields, request: &Request, meta: &RequestMeta) -> Resu
     header::check_name(fields.get(field::NAME), &name).map_err(CallError::HeaderMismatch)
 }
 
-/// Parameters that a tool wants mirrored in headers must be there, and must agree.
+/// Checks that headers mirror the parameters of a tool that asks for it.
 fn check_params(Sight { tree, view }: &Sight, caller: &Caller, fields: &Fields, request: &Request) -> Result<(), Mismatch> {
     if request.method != "tools/call" {
         return Ok(());
@@ -245,7 +244,7 @@ fn check_params(Sight { tree, view }: &Sight, caller: &Caller, fields: &Fields, 
         return Ok(());
     }
     let Some(name) = request.params.str("name") else { return Ok(()) };
-    // A tool that he can't know of is told as an unknown one, whatever it wants.
+    // A tool hidden from the caller must look like an unknown one, whatever its headers.
     let seen = |place: &(usize, usize)| tree.config.policy.is_none() || sees(tree, caller, &tree.standing(caller), *place);
     let offer = view.tools.find(&name).filter(seen).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));
     match offer {

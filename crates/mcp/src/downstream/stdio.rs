@@ -1,4 +1,4 @@
-//! A client on our standard input and output, in either era: one line, one message. What a message means is not known here.
+//! A client on our standard input and output, in either era: a message a line. Knows no message's meaning.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,12 +29,12 @@ use call::words::lane::{Lane, Weight};
 use call::words::session::Session;
 use door::known::KnownClient;
 
-/// Where a client's lines come from.
+/// Lines of a client.
 pub type Input = Box<dyn AsyncRead + Unpin + Send>;
-/// Where they go.
+/// Lines for a client.
 pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// Serves one client until its input ends or `stop` fires.
+/// Serves a client until its input ends or `stop` fires.
 pub fn serve(server: Arc<McpServer>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
     Box::pin(served(server, input, output, stop))
 }
@@ -58,9 +58,9 @@ async fn served(server: Arc<McpServer>, mut input: Input, output: Output, stop: 
         }
     }
     door.tasks.close();
-    // Answers under way still go out; a client that has closed its input may well be reading.
+    // Open answers still go out, since a client with closed input may well be reading.
     drop(tokio::time::timeout(std::time::Duration::from_secs(5), door.tasks.wait()).await);
-    door.end().await;
+    door.end_session().await;
     drop(writing.await);
 }
 
@@ -119,7 +119,7 @@ impl Door {
         self.tasks.spawn(async move {
             loop {
                 if let Turn::Ended(ended) = exchange.turn(None).await {
-                    door.send(&id, &initialize::told(&ended));
+                    door.send(&id, &initialize::to_answer(&ended));
                     return;
                 }
             }
@@ -134,7 +134,7 @@ impl Door {
         let caller = KnownClient::default().caller(&tree.config, &Entered::local(), None, None, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
-            // Servers are asked first, and the lines behind this one must not wait for them.
+            // The answer waits for servers, and further lines must not wait for the answer.
             tokio::spawn(async move {
                 match call::way::open_listener(&door.server.entrance.gate, &caller, &request, &door.out, None).await {
                     Ok(gone) => {
@@ -166,7 +166,7 @@ impl Door {
                     }
                 };
                 match turn {
-                    Turn::Ended(ended) => return door.send(&request.id, &stateless::told(&ended).1),
+                    Turn::Ended(ended) => return door.send(&request.id, &stateless::to_status_and_answer(&ended).1),
                     Turn::Questions(questions) => {
                         let result = door.server.parked.park(&door.server, exchange, questions, &request);
                         return door.send(&request.id, &Answer::Result(result.into()));
@@ -181,7 +181,7 @@ impl Door {
         let id = runtime::random::token().into();
         let session = initialize::begin(&self.server, &Entered::local(), &None, None, request, id);
         session.stand_on(&self.out);
-        // A client that comes back by another connection may still answer what was asked over the one before.
+        // A client that reconnects may still answer questions from the connection before.
         session.number_from(u32::from_le_bytes(runtime::random::bytes()));
         let old = self.session.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(&session));
         if let Some(old) = old {
@@ -189,7 +189,7 @@ impl Door {
         }
         let result = Box::pin(initialize::initialized(&self.server, &session)).await;
         self.send(&request.id, &Answer::Result(result.into()));
-        // Nothing may come before the answer to `initialize`.
+        // No message may come before the answer to `initialize`.
         self.server.entrance.gate.hub.open(session, None);
     }
 
@@ -206,7 +206,7 @@ impl Door {
         }
     }
 
-    /// Remembers how to cancel request `id`. `false` when that id is in use.
+    /// Notes how to cancel request `id`; `false` for an id in use.
     fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
         match self.lock().entry(id.clone()) {
             Entry::Occupied(_) => false,
@@ -235,7 +235,7 @@ impl Door {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn end(&self) {
+    async fn end_session(&self) {
         let cancels: Vec<_> = self.lock().drain().map(|(_, c)| c).collect();
         cancels.iter().for_each(Cancel::cancel);
         if let Some(session) = self.session() {
@@ -247,7 +247,7 @@ impl Door {
     }
 }
 
-/// Writes what the lane holds, several messages at once where they are there.
+/// Writes the messages of the lane, several at once where possible.
 async fn write(lane: Arc<Lane>, mut output: impl AsyncWrite + Unpin) {
     let mut reader = lane.read(0);
     while let Some((_, message)) = poll_fn(|cx| reader.poll_next(cx)).await {

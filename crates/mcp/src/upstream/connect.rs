@@ -1,6 +1,6 @@
-//! Opens one connection to a server: starts what must be started and finds the era.
+//! Opens a connection to a server: starts the process if any, and finds the era.
 //!
-//! It does not retry; `supervise.rs` does.
+//! Does not retry; `supervise.rs` does.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::upstream::Upstreams;
-use crate::upstream::http::{Body, Doubts, Heads, HttpUpstream, HttpWire, Sent, Spoken, excerpt};
+use crate::upstream::http::{Body, Doubts, Heads, HttpUpstream, HttpWire, Sent, SpokenRevision, excerpt};
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::pipe;
 use crate::upstream::pipe::OpenError;
@@ -31,10 +31,10 @@ use call::tree::mount::Mount;
 use call::tree::port::{Inbox, Opened, Opens, Outgoing, Owner, UpstreamError};
 use trust::Client;
 
-/// How long the probe for the stateless era may stay unanswered on a child process.
+/// Longest wait for the answer of a child process to the probe for the stateless era.
 const PROBE: Duration = Duration::from_secs(3);
 
-/// How long the first call waits for the stream that stands open.
+/// Longest wait of the first call for the standing stream.
 const OPENING: Duration = Duration::from_millis(50);
 
 /// Opens connections to one MCP server.
@@ -43,12 +43,12 @@ pub struct Dialer {
     config: Arc<resolved::Mount>,
     oauth: Option<Arc<OAuthClient>>,
     doubts: Arc<Doubts>,
-    /// The connections of the link of a server that registered over one; `None`: its URL is dialled.
+    /// Connections over the link of a server that registered over one; `None` to dial the URL.
     link: Option<Arc<Pool>>,
 }
 
 impl Dialer {
-    /// Of a mount of the configuration.
+    /// Makes the dialer of a configured mount.
     pub fn new(upstreams: &Arc<Upstreams>, config: &Arc<resolved::Mount>) -> Self {
         let oauth = match &config.transport {
             Transport::Http(remote) | Transport::Sse(remote) => remote
@@ -60,7 +60,7 @@ impl Dialer {
         Self { upstreams: Arc::clone(upstreams), config: Arc::clone(config), oauth, doubts: Arc::default(), link: None }
     }
 
-    /// Of a server that registered itself, over `link` where that is given.
+    /// Makes the dialer of a server that registered itself, over `link` if given.
     pub fn registered(upstreams: &Arc<Upstreams>, config: &Arc<resolved::Mount>, link: Option<Arc<Pool>>) -> Self {
         Self { link, ..Self::new(upstreams, config) }
     }
@@ -115,7 +115,7 @@ impl Dialer {
                     _closes_on_drop.disarm();
                     return Ok((Box::new(handle), negotiated));
                 }
-                // Some servers end when anything comes before `initialize`; the next one is not probed.
+                // Some servers end at any message before `initialize`; the next start goes without the probe.
                 Err(OpenError::Ended { probing: true, why }) if era.is_none() => {
                     tracing::debug!(mount = %mount.config.name, why, "it ended on the probe for the stateless era; trying again without");
                     close.cancel();
@@ -135,7 +135,7 @@ impl Dialer {
     async fn open_http(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
         let shows_something = !remote.headers.is_empty() || self.oauth.is_some();
         if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
-            // What is configured for a gate is not to be read by whoever listens in, so it is asked first without that whether it is one.
+            // A credential for a gate must not be overheard, so a first request without it asks if a gate answers.
             if is_gate(&self.upstreams, &remote.url, Handshake::new(mount.config.era, identity.clone())).await {
                 return Err(UpstreamError::Exposed);
             }
@@ -147,12 +147,12 @@ impl Dialer {
                 if negotiated.era == Era::Initialize {
                     let (opened, open) = oneshot::channel();
                     tokio::spawn(standing::keep_get(Arc::clone(&wire), opened));
-                    // Some servers ask on this stream and lose what they ask while it is not there. Others say nothing until they ask.
+                    // Some servers ask on this stream and lose the question without it. Others say nothing until they ask.
                     drop(tokio::time::timeout(OPENING, open).await);
                 }
                 Ok((Box::new(HttpUpstream(wire)), negotiated))
             }
-            // A server that takes no POST may be one of revision 2024-11-05 (2025-11-25 "Backwards compatibility").
+            // A server that takes no POST may be of revision 2024-11-05 (2025-11-25 "Backwards compatibility").
             Err(UpstreamError::Refused { status: status @ (400 | 404 | 405), body }) => {
                 self.open_sse(mount, remote, inbox, identity).await.map_err(|_| UpstreamError::Refused { status, body })
             }
@@ -162,7 +162,7 @@ impl Dialer {
 
     async fn open_sse(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
         let carrier = sse::start(self.wire(mount, remote, inbox.clone())?).await?;
-        // Servers of that revision know nothing of the other era.
+        // Servers of revision 2024-11-05 know nothing of the stateless era.
         match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
             Ok((handle, negotiated)) => Ok((Box::new(handle), negotiated)),
             Err(OpenError::Ended { why, .. }) => Err(UpstreamError::Unreachable(why)),
@@ -191,7 +191,7 @@ impl Dialer {
     }
 }
 
-/// Whether a gate answers at `url` to somebody who shows nothing. One that wants to be shown something says so as gates do.
+/// Checks, without any credential, that a gate answers at `url`. A gate that refuses marks its refusal.
 async fn is_gate(upstreams: &Upstreams, url: &url::Url, handshake: Handshake) -> bool {
     let wire = Arc::new(anonymous(upstreams, url, None, None));
     let found = match shake(&wire, handshake).await {
@@ -203,13 +203,13 @@ async fn is_gate(upstreams: &Upstreams, url: &url::Url, handshake: Handshake) ->
     found
 }
 
-/// Whether it is a gate on the way to which others can listen in, and nobody said that they may (AX-42).
+/// Checks for a gate reached over a connection that others can overhear, without leave in the configuration (AX-42).
 fn is_exposed(wire: &HttpWire, remote: &Remote, negotiated: &Negotiated) -> bool {
     let gate = matches!(mcpax::peer(&negotiated.capabilities), Peer::Gate(_));
     gate && wire.pool.is_exposed() && !remote.insecure && !is_loopback(&remote.url)
 }
 
-/// Where TLS is spoken with something of its own, nobody else's calls may go over its connections.
+/// Pool for a server. TLS settings of its own keep other servers' calls off its connections.
 fn pool(upstreams: &Upstreams, remote: &Remote, reach: Option<Reach>) -> Arc<Pool> {
     match remote.tls.clone() {
         None => upstreams.origins.pool(&remote.url, &upstreams.connector, reach),
@@ -217,21 +217,21 @@ fn pool(upstreams: &Upstreams, remote: &Remote, reach: Option<Reach>) -> Arc<Poo
     }
 }
 
-/// To which addresses the host of a URL may lead that somebody registered.
+/// Addresses to which the host of a registered URL may lead.
 fn reach(upstreams: &Upstreams, url: &url::Url) -> Reach {
     let config = upstreams.gate.config.load();
     let none = Hosts::default();
     config.registry.as_ref().map_or(&none, |registry| &registry.hosts).reach(url)
 }
 
-/// A server at `url`, which it registered, that is asked one thing in the stateless era, without a handshake and without being a mount.
+/// Wire to a registered server at `url`, for a single request in the stateless era, without handshake or mount.
 pub fn registered(upstreams: &Upstreams, url: &url::Url, tls: Option<ClientTls>) -> Arc<HttpWire> {
     let wire = anonymous(upstreams, url, tls, Some(reach(upstreams, url)));
     wire.spoken.set(Some(STATELESS));
     Arc::new(wire)
 }
 
-/// A server at `url` that is told nothing of what the configuration has for it, and is no mount.
+/// Wire to a server at `url` without mount, and without any configured credential.
 fn anonymous(upstreams: &Upstreams, url: &url::Url, tls: Option<ClientTls>, reach: Option<Reach>) -> HttpWire {
     let inbox = Inbox { mount: Weak::new(), owner: Owner::Shared };
     let pool = Pool::new(url, Arc::clone(&upstreams.connector), tls.map(Client::new), reach);
@@ -245,7 +245,7 @@ fn bare(upstreams: &Upstreams, url: &url::Url, headers: &HeaderMap, pool: Arc<Po
         heads: Heads::new(url, headers),
         oauth: None,
         doubts: Arc::default(),
-        spoken: Spoken::default(),
+        spoken: SpokenRevision::default(),
         session: OnceLock::new(),
         inbox,
         limit: upstreams.gate.limits().response_bytes,
@@ -280,7 +280,7 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
     }
 }
 
-/// One request of the handshake. The inner error is what the server's HTTP said in place of an answer.
+/// Sends a request of the handshake. The inner error is the HTTP refusal of the server.
 async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<Result<Answer, HandshakeError>, UpstreamError> {
     let (status, body) = match wire.post(Sent::whole(&message), &Outgoing::plain(method, Bytes::new())).await? {
         Body::Whole(status, body) => (status, body),

@@ -1,6 +1,6 @@
-//! One connection to an origin that speaks HTTP/1.1, and one exchange on it: no task, no channel, no lock.
+//! A connection to an origin that speaks HTTP/1.1, and a single exchange on it: no task, no channel, no lock.
 //!
-//! The task that calls does the reading and writing. Which connection is used for what is in `pool.rs`.
+//! The calling task reads and writes. `pool.rs` chooses connections.
 
 use std::cell::RefCell;
 use std::hash::RandomState;
@@ -18,54 +18,52 @@ use runtime::tcp::Tcp;
 use runtime::tls::Io;
 use runtime::together;
 
-/// Room for what is read at once, in bytes: where nobody knows how much will come, and at most.
+/// Room for a read in bytes: for a length unknown, and the most.
 const ROOM: usize = 8 << 10;
 const MOST_ROOM: usize = 256 << 10;
-/// And at least. The same little room is used again by each answer, so that what many connections touch stays in the processor's cache.
+/// Least room. Reusing a small buffer for each answer keeps memory shared by many connections in the processor's cache.
 const LEAST_ROOM: usize = 1 << 10;
 
-/// By how much the next answer may be longer than the last and still fit, in bytes.
+/// Growth of the next answer over the last that still fits, in bytes.
 const SPREAD: usize = 256;
 
 thread_local! {
-    /// The heads with which servers answer this thread.
+    /// Heads of answers recently seen by this thread.
     static HEADS: RefCell<Heads<Head>> = RefCell::new(Heads::new(RandomState::new()));
 }
 
-/// An open connection that nobody else uses.
+/// An open connection in use by a single task.
 pub struct Connection {
     io: Io,
     buffer: BytesMut,
-    /// It has made more room than most answers need.
+    /// The buffer is larger than most answers need.
     grown: bool,
-    /// The length of the last answer's head, and of all of it: the next is likely to be as long, and then fits in at once.
+    /// Length of the last answer's head, and of the whole answer: the next is likely to be as long, and then fits at once.
     head: usize,
     expected: usize,
     before: Before<Head>,
-    request: Unwritten,
+    request: UnwrittenRequest,
 }
 
-/// Why there is no response.
+/// Reasons for a missing response.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionError {
-    /// It ended before the response was there as a whole.
+    /// The connection ended before the whole response was there.
     #[error("the connection was closed")]
     Closed,
-    /// What came is no response.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// It broke.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The link that stands for it broke.
+    /// The link in place of the connection broke.
     #[error("{0}")]
     Link(#[from] hyper::Error),
-    /// It was gone before anything of the request had left.
+    /// The connection broke before any byte of the request had left.
     #[error("nothing could be sent: {0}")]
     Unsent(io::Error),
 }
 
-/// A request as it follows on the wire: the head, with what stands before the value in its body, or all of a short body; then the rest of it.
+/// A request on the wire: the head, with the body up to the value, or all of a short body; then the value and the rest.
 #[derive(Debug, Default)]
 pub struct Pieces {
     pub head: Vec<u8>,
@@ -73,15 +71,15 @@ pub struct Pieces {
     pub after: &'static [u8],
 }
 
-/// What is left of a request.
+/// Rest of a request still to be written.
 #[derive(Default)]
-struct Unwritten {
+struct UnwrittenRequest {
     pieces: Pieces,
-    /// So many bytes of the pieces have left.
+    /// Bytes of the pieces written so far.
     sent: usize,
-    /// The head, which is all of it, waits to be sent with what others send.
+    /// The head, which is all of the request, is queued to be sent with those of other connections.
     posted: bool,
-    /// Nothing of it is left, here or in what protects the connection.
+    /// Nothing is left, neither here nor in TLS.
     over: bool,
 }
 
@@ -95,20 +93,20 @@ impl Connection {
             head: 0,
             expected: ROOM,
             before: Before::default(),
-            request: Unwritten::default(),
+            request: UnwrittenRequest::default(),
         }
     }
 
-    /// Whether it is open and nothing has come that nobody asked for.
+    /// Checks that the connection is open and no unasked bytes have come.
     pub fn is_idle(&mut self) -> bool {
         let mut byte = [0];
         let mut probe = ReadBuf::new(&mut byte);
-        // Asks the kernel only where the reactor has seen something happen on it.
+        // Asks the kernel only after an event at the reactor.
         let read = Pin::new(&mut self.io).poll_read(&mut Context::from_waker(Waker::noop()), &mut probe);
         self.buffer.is_empty() && read.is_pending()
     }
 
-    /// Lets go of the room that a long answer took.
+    /// Frees the buffer of a long answer.
     pub fn rest(&mut self) {
         if self.grown && self.buffer.is_empty() {
             self.buffer = BytesMut::new();
@@ -118,26 +116,26 @@ impl Connection {
 
     /// Sends a request and reads the head of the response.
     ///
-    /// A server may answer before it has read everything, so both directions go on at once, here and while the body is read.
+    /// A server may answer before the end of the request, so writing goes on while the head and the body are read.
     pub async fn exchange(&mut self, request: Pieces) -> Result<Head, ConnectionError> {
-        self.request = Unwritten { pieces: request, ..Unwritten::default() };
+        self.request = UnwrittenRequest { pieces: request, ..UnwrittenRequest::default() };
         if together::are_many() && !std::future::poll_fn(|cx| Poll::Ready(self.request.post(&self.io, cx))).await {
             together::others_first().await;
         }
         std::future::poll_fn(|cx| self.poll_exchange(cx)).await
     }
 
-    /// The request that could not be sent.
+    /// Takes back a request that could not be sent.
     pub fn unsent(&mut self) -> Pieces {
         std::mem::take(&mut self.request.pieces)
     }
 
-    /// Whether the request has left as a whole.
+    /// Checks that the whole request has left.
     pub fn is_written(&self) -> bool {
         self.request.over
     }
 
-    /// The next piece of `body`; `None` at its end.
+    /// Reads the next piece of `body`; `None` at its end.
     pub fn poll_piece(&mut self, body: &mut Body, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ConnectionError>>> {
         self.write_on(cx);
         loop {
@@ -149,7 +147,7 @@ impl Connection {
             }
             let room = body.left().map_or(ROOM, |left| usize::try_from(left).unwrap_or(MOST_ROOM));
             self.grown |= room > ROOM;
-            // A stream may stand for hours, and the room that the last answer foretold with it.
+            // A stream may last for hours, and so would the buffer foretold by the last answer.
             if body.left().is_none() && self.buffer.is_empty() && self.buffer.capacity() > ROOM {
                 self.buffer = BytesMut::new();
             }
@@ -162,13 +160,13 @@ impl Connection {
         }
     }
 
-    /// A body of known length in one piece; the room for it is made once.
+    /// Reads a body of known length in one piece, with a single allocation.
     pub fn poll_whole(&mut self, body: &mut Body, length: usize, cx: &mut Context<'_>) -> Poll<Result<Bytes, ConnectionError>> {
         self.write_on(cx);
         loop {
             if let Some(whole) = body.take_whole(&mut self.buffer) {
                 self.expected = self.head + length + SPREAD;
-                // The room for a large answer is not kept for small ones.
+                // Small answers must not keep the buffer of a large one.
                 if length > MOST_ROOM && self.buffer.is_empty() {
                     self.buffer = BytesMut::new();
                 }
@@ -184,7 +182,7 @@ impl Connection {
     }
 
     fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, ConnectionError>> {
-        // Where writing failed there may be an answer all the same, and it says more than the error.
+        // A server may answer even where writing failed, and the answer says more than the error.
         let failed = match self.request.poll_write(&mut self.io, cx) {
             Poll::Ready(Err(e)) if self.request.sent == 0 => return Poll::Ready(Err(ConnectionError::Unsent(e))),
             Poll::Ready(Err(e)) => Some(e),
@@ -214,7 +212,7 @@ impl Connection {
         }
     }
 
-    /// A server that takes no more of the request may still answer; what has not left keeps the connection from being used again.
+    /// Goes on writing. A server that stops reading may still answer; the unwritten rest keeps the connection from being used again.
     fn write_on(&mut self, cx: &mut Context<'_>) {
         if !self.request.over {
             let _gone_on = self.request.poll_write(&mut self.io, cx);
@@ -227,15 +225,15 @@ impl Connection {
     }
 }
 
-/// What is given up before it has left does not leave.
+// A request dropped before it has left must not leave.
 impl Drop for Connection {
     fn drop(&mut self) {
         self.request.take_back(&self.io);
     }
 }
 
-impl Unwritten {
-    /// Leaves the request to be sent with what others send, where it is short and that is worth waiting for; `false`: it is not.
+impl UnwrittenRequest {
+    /// Queues a short request to be sent with those of other connections; `false` where queueing is not worth the wait.
     fn post(&mut self, io: &Io, cx: &Context<'_>) -> bool {
         let Some(tcp) = io.tcp().filter(|_| self.pieces.rest().is_none()) else { return false };
         match tcp.post(std::mem::take(&mut self.pieces.head), cx) {
@@ -271,13 +269,13 @@ impl Unwritten {
             self.sent += written;
         }
         ready!(Pin::new(io).poll_flush(cx))?;
-        // A kept connection must not hold on to what it has sent.
+        // A kept connection must not hold on to bytes already sent.
         self.pieces = Pieces::default();
         self.over = true;
         Poll::Ready(Ok(()))
     }
 
-    /// Takes it back if it is still to leave; `true`: none of it has left.
+    /// Takes back a queued request; `true` if no byte of it has left.
     fn take_back(&mut self, io: &Io) -> bool {
         let Some(tcp) = io.tcp().filter(|tcp| self.posted && !tcp.is_sent()) else { return false };
         (self.pieces.head, self.sent) = tcp.take_back();
@@ -302,7 +300,7 @@ impl Unwritten {
 }
 
 impl Pieces {
-    /// What comes behind the head; `None`: nothing does.
+    /// Bytes behind the head, if any.
     fn rest(&self) -> Option<&Bytes> {
         (!self.value.is_empty() || !self.after.is_empty()).then_some(&self.value)
     }
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_after_a_long_answer_keeps_no_room_for_one() {
+    async fn a_stream_drops_the_buffer_of_a_long_answer() {
         const LONG: usize = 200 << 10;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (ours, theirs) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
@@ -355,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_waits_to_be_sent_does_not_leave_when_it_is_given_up_or_its_server_has_gone() {
+    async fn a_queued_request_does_not_leave_once_dropped() {
         alarm::sole(true);
         let _crowd: Vec<together::Carried> = (0..30).map(|_| together::Carried::count()).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

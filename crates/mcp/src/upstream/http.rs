@@ -1,7 +1,6 @@
-//! A server behind streamable HTTP, in either era. One request is one POST; its answer is JSON or a stream of events.
+//! A server behind streamable HTTP, in either era. Each request is a POST; its answer is JSON or a stream of events.
 //!
-//! The stream that stands open for notifications is in `standing.rs`; finding the era is in `connect.rs`.
-//! Messages are not looked into beyond what the transport needs.
+//! `standing.rs` has the standing stream for notifications, `connect.rs` finds the era. Reads no more of messages than the transport needs.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -31,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 pub use crate::upstream::http::doubt::Doubts;
 pub use crate::upstream::http::heads::{Body as Sent, Heads};
 
-use crate::upstream::http::exchange::{Exchange, Unanswered, UnderWay};
+use crate::upstream::http::exchange::{Exchange, OpenRequest, UnderWay};
 use crate::upstream::http::heads::Fields;
 
 use crate::upstream::oauth::OAuthClient;
@@ -40,11 +39,11 @@ use call::tree::asks;
 use call::tree::port::{Inbox, Outgoing, Upstream, UpstreamError, UpstreamTraits};
 use call::words::back::Back;
 
-/// What answers may come as.
+/// Media types of any answer.
 const EITHER: &str = "application/json, text/event-stream";
 const EVENTS: &str = "text/event-stream";
 
-/// One server behind one URL.
+/// A server behind a URL.
 #[derive(Debug)]
 pub struct HttpWire {
     pub pool: Arc<Pool>,
@@ -52,20 +51,20 @@ pub struct HttpWire {
     pub heads: Heads,
     pub oauth: Option<Arc<OAuthClient>>,
     pub doubts: Arc<Doubts>,
-    pub spoken: Spoken,
+    pub spoken: SpokenRevision,
     /// The session, in the initialize era.
     pub session: OnceLock<String>,
     pub inbox: Inbox,
     /// Longest answer, in bytes.
     pub limit: usize,
     pub next_id: AtomicU64,
-    /// The calls under way, by their ids.
+    /// Calls under way, by id.
     pub calls: Mutex<HashMap<u64, Arc<Back>, RandomState>>,
     /// Fires when the wire is closed.
     pub closed: CancellationToken,
 }
 
-/// [`HttpWire`] as callers know it.
+/// [`HttpWire`] as an upstream.
 #[derive(Debug)]
 pub struct HttpUpstream(pub Arc<HttpWire>);
 
@@ -78,7 +77,7 @@ impl Upstream for HttpUpstream {
         Box::pin(self.0.notify(method, whole))
     }
 
-    /// It is never seen to go, unless a link carries it.
+    // Over HTTP a server is never seen to go, unless a link carries the connection.
     fn lost(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             tokio::select! {
@@ -101,9 +100,9 @@ impl Upstream for HttpUpstream {
     }
 }
 
-/// The revision that is spoken, by its place among those there are; none before it is known. Read for every request, so it is a number.
+/// Revision spoken, as an index into [`REVISIONS`]; 0 before it is known. A number, since every request reads it.
 #[derive(Debug, Default)]
-pub struct Spoken(AtomicU8);
+pub struct SpokenRevision(AtomicU8);
 
 const REVISIONS: [Option<&str>; 2 + INITIALIZE.len()] = {
     let mut all = [None; 2 + INITIALIZE.len()];
@@ -116,14 +115,14 @@ const REVISIONS: [Option<&str>; 2 + INITIALIZE.len()] = {
     all
 };
 
-impl Spoken {
-    /// From here on `version` is spoken; `None`: the initialize era, in a revision that is not known yet.
+impl SpokenRevision {
+    /// Sets the revision; `None` for the initialize era in a revision not yet known.
     pub fn set(&self, version: Option<&str>) {
         let place = REVISIONS.iter().position(|known| *known == version).unwrap_or_default();
         self.0.store(place as u8, Ordering::Relaxed);
     }
 
-    /// The revision to name.
+    /// Revision to name.
     fn version(&self) -> Option<&'static str> {
         *REVISIONS.get(usize::from(self.0.load(Ordering::Relaxed)))?
     }
@@ -133,14 +132,14 @@ impl Spoken {
     }
 }
 
-/// A response in one piece, or one that comes bit by bit.
+/// A response in one piece, or event by event.
 pub enum Body {
     Events(Box<Reply>),
     Whole(u16, Bytes),
 }
 
 impl HttpWire {
-    /// Sends one request and waits for its answer; what comes before goes to `back`.
+    /// Sends a request and waits for its answer; earlier messages go to `back`.
     pub async fn request(self: &Arc<Self>, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut digits = itoa::Buffer::new();
@@ -152,13 +151,13 @@ impl HttpWire {
         let before = envelope::request_head(raw_id, out.method);
         let message = Sent { before: &before, value: params, after: b"}" };
         let exchange = Exchange::new(self, id, token, back);
-        let mut unanswered = Unanswered { wire: is_initialize.then_some(self), id };
+        let mut unanswered = OpenRequest { wire: is_initialize.then_some(self), id };
         let Some(back) = back else {
             let outcome = exchange.run(message, out).await;
             unanswered.wire = None;
             return outcome;
         };
-        // A stateless server asks and tells on the stream of the call itself.
+        // A stateless server asks and notifies on the stream of the call itself.
         let _under_way = is_initialize.then(|| UnderWay::note(self, id, back));
         let answer = {
             let mut answer = pin!(exchange.run(message, out));
@@ -179,7 +178,7 @@ impl HttpWire {
         Err(UpstreamError::Cancelled)
     }
 
-    /// Sends a whole notification (initialize era; the stateless one has none).
+    /// Sends a whole notification (initialize era; the stateless era has none).
     pub async fn notify(self: &Arc<Self>, method: &str, whole: Bytes) {
         if self.era() == Era::Initialize
             && let Err(e) = self.post(Sent::whole(&whole), &Outgoing::plain(method, Bytes::new())).await
@@ -193,13 +192,13 @@ impl HttpWire {
         self.closed.cancel();
         if self.session.get().is_some() {
             let token = self.token().await.unwrap_or_default();
-            let request = self.head("DELETE", EITHER, token.as_deref(), &Outgoing::plain("", Bytes::new())).end(&Sent::none());
+            let request = self.head("DELETE", EITHER, token.as_deref(), &Outgoing::plain("", Bytes::new())).end_head(&Sent::none());
             // A server that is gone has no session to end.
             drop(tokio::time::timeout(Duration::from_secs(2), self.pool.send(request)).await);
         }
     }
 
-    /// The era that is spoken.
+    /// Era spoken.
     pub fn era(&self) -> Era {
         self.spoken.era()
     }
@@ -218,17 +217,17 @@ impl HttpWire {
         Err(UpstreamError::Lost("its event stream ended before the answer was there".into()))
     }
 
-    /// Posts a message.
+    /// Posts a message and reads its answer.
     pub async fn post(&self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Body, UpstreamError> {
         let reply = self.posted(message, out).await?;
         self.body(reply).await
     }
 
-    /// The same; the body of the response has not been read.
+    /// Posts a message; the body of the answer is left unread.
     async fn posted(&self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Reply, UpstreamError> {
         for round in 0..3 {
             let token = self.token().await?;
-            let request = self.head("POST", EITHER, token.as_deref(), out).end(&message);
+            let request = self.head("POST", EITHER, token.as_deref(), out).end_head(&message);
             let reply = self.pool.send(request).await?;
             let status = reply.head.status();
             if let (401 | 403, Some(oauth), true) = (status, &self.oauth, round < 2) {
@@ -252,7 +251,7 @@ impl HttpWire {
         if let Some(id) = last_id {
             fields.put("last-event-id", id);
         }
-        let reply = self.pool.send(fields.end(&Sent::none())).await?;
+        let reply = self.pool.send(fields.end_head(&Sent::none())).await?;
         let status = reply.head.status();
         if status != 200 || !is_events(&reply) {
             return Err(UpstreamError::Refused { status, body: excerpt(&self.whole(reply).await?) });
@@ -262,7 +261,7 @@ impl HttpWire {
 
     async fn body(&self, reply: Reply) -> Result<Body, UpstreamError> {
         let status = reply.head.status();
-        // Only an answer opens a session: some servers put an id on refusals as well, of a probe among others.
+        // Only an answer opens a session: some servers put an id on refusals too, for example of a probe.
         if (200..300).contains(&status)
             && let Some(session) = reply.head.fields().str("mcp-session-id")
         {
@@ -327,7 +326,7 @@ impl HttpWire {
         fields
     }
 
-    /// Tells the server that nobody waits for the answer any more (initialize era; in the stateless one the closed stream does).
+    /// Cancels a request at the server (initialize era; in the stateless era closing the stream does).
     async fn cancelled(self: &Arc<Self>, id: u64) {
         let params = format!("{{\"requestId\":{id},\"reason\":\"the caller cancelled it\"}}");
         self.notify("notifications/cancelled", envelope::notification("notifications/cancelled", params.as_bytes())).await;
@@ -337,7 +336,7 @@ impl HttpWire {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).values().filter(|b| !b.stands()).cloned().collect()
     }
 
-    /// Answers what the server asked, on the stream of a call or outside of any.
+    /// Answers a question of the server, on the stream of a call or outside of any.
     pub fn answer_question(self: &Arc<Self>, request: envelope::Request, back: Option<&Arc<Back>>) {
         let wire = Arc::clone(self);
         let asked = asks::Asked {
@@ -366,7 +365,7 @@ fn is_events(reply: &Reply) -> bool {
     kind.and_then(|k| k.get(..EVENTS.len())).is_some_and(|k| k.eq_ignore_ascii_case(EVENTS.as_bytes()))
 }
 
-/// The beginning of a body, fit to be shown.
+/// Beginning of a body, for error messages.
 pub fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(600)]);
     let clean: String = text.chars().filter(|c| !c.is_control() || *c == ' ').take(300).collect();

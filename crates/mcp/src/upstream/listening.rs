@@ -1,6 +1,6 @@
-//! What a stateless server says of its lists: it does so only on a stream that is asked for, and nothing of what changed before it has
-//! agreed. So it is asked before the lists are fetched, and they are fetched again where it agrees later than that. What it says is not
-//! handled here.
+//! Notifications of a stateless server about its lists. They come only on a stream asked for, and tell of no change before the server's
+//! agreement; so the stream is asked for before the lists are fetched, and lists are fetched again after a late agreement. Does not handle
+//! the notifications.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,20 +28,20 @@ use call::words::cancel::{Cancel, Guard};
 use call::words::entered::scope_of;
 use call::words::lane::Lane;
 
-/// How long lists wait for the server to agree. One that takes longer has them fetched twice.
+/// Longest wait of the lists for the server's agreement. A slower server has its lists fetched twice.
 const AGREED: Duration = Duration::from_millis(500);
 
-/// Listens for as long as it is held.
-pub struct Listening {
-    /// Another is to take its place: a stream that ends is not asked for again.
+/// A standing stream, closed when dropped.
+pub struct StandingStream {
+    /// A successor takes over: a stream that ends is not opened again.
     is_last: CancellationToken,
-    /// The server has said what it thinks of it, or was given the time to.
+    /// The server has answered the request for the stream, or let the time pass.
     is_settled: Arc<AtomicBool>,
     _over: Guard,
 }
 
-/// Asks a stateless server to tell of changes. What is fetched from now on is what it will tell of, or is fetched again.
-pub async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<Listening> {
+/// Asks a stateless server for notifications of changes. Lists fetched from now on stay up to date, or are fetched again.
+pub async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<StandingStream> {
     if instance.era() == Era::Initialize {
         return None;
     }
@@ -51,7 +51,7 @@ pub async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<Liste
     let listening = listen(mount, instance, Arc::clone(&late), None);
     if tokio::time::timeout(AGREED, agreed.changed()).await.is_err() {
         late.store(true, Ordering::SeqCst);
-        // It may have agreed in between.
+        // The server may have agreed since the wait ended.
         if agreed.has_changed().is_ok_and(|has| has) {
             mount.connections.dirty(&Kind::ALL);
         }
@@ -59,9 +59,9 @@ pub async fn begin(mount: &Arc<Mount>, instance: &Arc<Instance>) -> Option<Liste
     Some(listening)
 }
 
-/// Asks the server for what it has not been asked for: another stream in the place of the one there is, which ends when the new one is
-/// there, so that nothing is said to nobody. One that is still being asked for is waited for.
-pub async fn resubscribe(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) {
+/// Asks the server for subscriptions added since. A second stream replaces the first, which ends only when the second stands, so that no
+/// notification is lost. A stream not yet agreed to is waited for.
+pub async fn resubscribe(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<StandingStream>) {
     if !mount.connections.subscribed.is_changed() || listening.as_ref().is_some_and(|one| !one.is_settled.load(Ordering::SeqCst)) {
         return;
     }
@@ -75,7 +75,7 @@ pub async fn resubscribe(mount: &Arc<Mount>, instance: &Arc<Instance>, listening
     }
 }
 
-fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>, late: Arc<AtomicBool>, before: Option<Listening>) -> Listening {
+fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>, late: Arc<AtomicBool>, before: Option<StandingStream>) -> StandingStream {
     let over = Cancel::default();
     let (is_last, is_settled) = (CancellationToken::new(), Arc::default());
     let streams = Streams {
@@ -88,17 +88,17 @@ fn listen(mount: &Arc<Mount>, instance: &Arc<Instance>, late: Arc<AtomicBool>, b
         is_settled: Arc::clone(&is_settled),
     };
     tokio::spawn(streams.run());
-    Listening { is_last, is_settled, _over: over.drop_guard() }
+    StandingStream { is_last, is_settled, _over: over.drop_guard() }
 }
 
-/// One stream after the other.
+/// Streams, each following the last.
 struct Streams {
     mount: Arc<Mount>,
     instance: Arc<Instance>,
-    /// Lists that were fetched may be older than what the server will tell of.
+    /// Lists already fetched may be older than the notifications to come.
     late: Arc<AtomicBool>,
-    /// What listens until this does.
-    before: Option<Listening>,
+    /// Stream that stands until this one is agreed to.
+    before: Option<StandingStream>,
     over: Cancel,
     is_last: CancellationToken,
     is_settled: Arc<AtomicBool>,
@@ -122,7 +122,7 @@ impl Streams {
                 self.mount.connections.subscribed.refuse(edition);
             }
             self.settle();
-            // Nobody waits for what it does not offer.
+            // Waiters learn that no agreement comes.
             self.mount.connections.agree(None);
             if let Err(UpstreamError::Refused { .. } | UpstreamError::SignIn(_)) = outcome {
                 return;
@@ -135,12 +135,12 @@ impl Streams {
         }
     }
 
-    /// Waits until another stream is to be asked for; `false`: none is.
+    /// Waits until the next stream is due; `false` where none is.
     async fn again_after(&self, wait: Duration, has_agreed: bool) -> bool {
         let again = async {
             tokio::time::sleep(wait).await;
             if !has_agreed {
-                // Of a server that tells nothing it is found by looking, but not while it says itself that nothing changes.
+                // The lists of a server that tells nothing are polled, but not while the server itself declares them unchanged.
                 self.mount.connections.freshness.over().await;
                 self.mount.connections.dirty(&Kind::ALL);
             }
@@ -152,13 +152,13 @@ impl Streams {
         }
     }
 
-    /// One stream, to its end. `agreed`: its number, once the server agreed to it.
+    /// Runs one stream to its end. Sets `agreed` to its number once the server agrees.
     async fn stream(&mut self, edition: Edition, uris: &[String], agreed: &mut Option<u64>) -> Result<Answer, UpstreamError> {
         let (mount, instance) = (Arc::clone(&self.mount), Arc::clone(&self.instance));
         let identity = mount.gate.node.shared();
         let (lane, caller) = (Lane::new(), own_caller(scope_of(&mount.gate.config.load(), "")));
         let back = Back::new(caller, Sink::Standing(Arc::clone(&lane)), Some(LogLevel::Debug), self.over.clone());
-        // Some servers do not say to which stream they agree.
+        // Some servers agree without naming the stream.
         let mut untagged = mount.connections.agreed.subscribe();
         let listened = standing::listen(&instance, &identity, uris, &back);
         let late = tokio::time::sleep(AGREES_WITHIN);
@@ -170,7 +170,7 @@ impl Streams {
                 biased;
                 message = std::future::poll_fn(|cx| said.poll_next(cx)) => message.and_then(|(_, message)| self.heard(&message)),
                 outcome = &mut listened => {
-                    // All of it may have come at once.
+                    // The whole answer may have come at once.
                     while let Some(Some((_, message))) = std::future::poll_fn(|cx| said.poll_next(cx)).now_or_never() {
                         if let (Some(honoured), None) = (self.heard(&message), *agreed) {
                             *agreed = self.agreed(edition, &honoured);
@@ -192,7 +192,7 @@ impl Streams {
         }
     }
 
-    /// What the server agrees to, if that is what it says. What else it says goes to the mount.
+    /// Reads the server's agreement, if the message is one. Other messages go to the mount.
     fn heard(&self, message: &Bytes) -> Option<Honoured> {
         let Ok(Message::Notification(notification)) = Message::parse(message, Duplicates::RefuseTop) else { return None };
         if notification.method == "notifications/subscriptions/acknowledged" {
@@ -202,7 +202,7 @@ impl Streams {
         None
     }
 
-    /// The server agreed; the number of the stream, unless another is to take its place.
+    /// Notes the server's agreement; returns the number of the stream, unless a successor takes over.
     fn agreed(&mut self, edition: Edition, honoured: &Honoured) -> Option<u64> {
         if self.is_last.is_cancelled() {
             return None;
@@ -220,7 +220,7 @@ impl Streams {
         Some(stream)
     }
 
-    /// What listened before is not needed any more, and another stream may be asked for.
+    /// Ends the stream before, and allows the next to be asked for.
     fn settle(&mut self) {
         self.before = None;
         if !self.is_settled.swap(true, Ordering::SeqCst) {
@@ -229,7 +229,7 @@ impl Streams {
     }
 }
 
-/// Lists of which the server does not tell are looked at once they may be old, however short that is not without a pause.
+/// Polls lists without notifications once they may be old, never faster than [`FIRST_WAIT`].
 async fn look(mount: &Mount) -> Infallible {
     let mut wait = FIRST_WAIT;
     loop {

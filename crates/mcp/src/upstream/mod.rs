@@ -1,6 +1,6 @@
-//! Whom we call: one live connection to one server, whatever carries it.
+//! Servers that the gate calls: live connections, whatever carries them.
 //!
-//! Policy, names and the pipeline are not known here; a call comes in ready to send.
+//! Knows no policy, names or pipeline; a call comes in ready to send.
 
 pub mod connect;
 pub mod connection;

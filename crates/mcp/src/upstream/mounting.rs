@@ -1,5 +1,4 @@
-//! Mounts that run: those of the configuration, and those of registered servers. How one is kept alive is not known here but
-//! in `supervise.rs`.
+//! Running mounts: those of the configuration, and those of registered servers. Does not keep them alive; `supervise.rs` does.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -19,27 +18,27 @@ use call::tree::gate::Gate;
 use call::tree::mount::Mount;
 use call::tree::port::Family;
 
-/// Everything by which servers are reached.
+/// Resources for reaching servers.
 pub struct Upstreams {
     pub gate: Arc<Gate>,
     pub connector: Arc<Connector>,
     pub origins: Origins,
     pub sources: Arc<dyn Sources>,
-    /// Whoever opens what is no MCP server.
+    /// Openers of upstreams other than MCP servers.
     pub families: Vec<Arc<dyn Family>>,
-    /// Keeps tokens of upstreams.
+    /// Directory of upstreams' tokens.
     pub state_dir: PathBuf,
 }
 
 impl Upstreams {
-    /// Makes the running mounts those of `config`.
+    /// Starts and stops mounts so that those of `config` run.
     pub fn mount(self: &Arc<Self>, config: &Config) {
         let mounts = &self.gate.mounts;
         let publishing = mounts.publishing();
         let (registered, old): (Vec<_>, Vec<_>) = mounts.all.load_full().iter().cloned().partition(|m| m.registration.is_some());
         let mut wanted_mounts = Vec::with_capacity(config.mounts.len() + registered.len());
         for wanted in config.mounts.values() {
-            // Whoever has registered a segment keeps it; the mount begins when that is over.
+            // A registered server keeps its segment; the mount begins when the registration is over.
             if registered.iter().any(|m| m.config.name == wanted.name) {
                 tracing::warn!(mount = %wanted.name, "a registered server has this segment: the mount waits until its registration ends");
                 continue;
@@ -59,7 +58,7 @@ impl Upstreams {
         for gone in gone {
             self.gate.hub.lists_changed(Some(&gone.config.name), &Kind::ALL);
             let gate = Arc::clone(&self.gate);
-            // Out of the tree at once; closed when its calls are over.
+            // Out of the tree at once, closed after its last call.
             tokio::spawn(async move {
                 gone.drain(Duration::from_secs(30)).await;
                 gate.hub.left.leave(&gone);
@@ -68,7 +67,7 @@ impl Upstreams {
         }
     }
 
-    /// The mounts of registered servers are these from now on.
+    /// Replaces the mounts of registered servers.
     pub fn set_registered(self: &Arc<Self>, registered: Vec<Arc<Mount>>) {
         let is_waiting = {
             let _one = self.gate.mounts.publishing();

@@ -1,4 +1,4 @@
-//! Which mounts share connections: those at one origin that use nothing but what every server does for TLS. Knows no request.
+//! Connections shared by mounts: at one origin, with no TLS settings of their own. Knows no request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -8,14 +8,14 @@ use runtime::tls::Connector;
 
 use crate::upstream::pool::Pool;
 
-/// The pools of all origins that somebody uses.
+/// Pools of all origins in use.
 ///
-/// Many servers behind one address are common, and a connection that was used a moment ago costs less than one of their own for each.
+/// Many servers behind one address are common, and a connection used a moment ago costs less than a connection of its own for each.
 #[derive(Default)]
 pub struct Origins(Mutex<HashMap<String, Weak<Pool>>>);
 
 impl Origins {
-    /// Connections to the origin of `url`.
+    /// Pool for the origin of `url`.
     pub fn pool(&self, url: &url::Url, connector: &Arc<Connector>, reach: Option<Reach>) -> Arc<Pool> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = match &reach {
@@ -38,7 +38,7 @@ mod tests {
     use config::resolved::Hosts;
 
     #[test]
-    fn servers_at_one_origin_share_connections_and_no_others_do() {
+    fn only_servers_at_one_origin_share_connections() {
         let (origins, connector) = (Origins::default(), Arc::default());
         let pool = |url: &str| origins.pool(&url::Url::parse(url).unwrap(), &connector, None);
         let first = pool("http://a.example/mcp/1");

@@ -1,17 +1,17 @@
-//! Pages of one list as they come, bounded in number and in bytes. Who sends them, and what becomes of the list, is not known here.
+//! Pages of a list as they come, bounded in number and in bytes. Knows neither the sender nor the use of the list.
 
 use mcp_proto::catalog::{Entry, Kind, Page};
 
-/// Most bytes of all pages of one list together: entries keep the pages in memory that they came in.
+/// Most bytes of all pages of a list together, since entries keep their pages in memory.
 const MOST_BYTES: usize = 64 << 20;
-/// Longest definition that is listed, in bytes.
+/// Longest definition listed, in bytes.
 pub const LONGEST: usize = 256 << 10;
-/// Longest instructions that are passed on, in bytes.
+/// Longest instructions passed on, in bytes.
 const LONGEST_INSTRUCTIONS: usize = 64 << 10;
-/// Characters of a name in a note.
+/// Most characters of a name in a note.
 const NAMED: usize = 100;
 
-/// The pages of one list so far.
+/// Pages of a list so far.
 pub struct Pages {
     kind: Kind,
     /// Most entries.
@@ -19,7 +19,7 @@ pub struct Pages {
     bytes: usize,
     entries: Vec<Entry>,
     unreadable: usize,
-    /// Number of definitions that were too long, and the first one's name.
+    /// Number of definitions too long, and the name of the first.
     long: Option<(usize, String)>,
     notes: Vec<String>,
 }
@@ -30,8 +30,8 @@ impl Pages {
         Self { kind, most, bytes: 0, entries: Vec::new(), unreadable: 0, long: None, notes: Vec::new() }
     }
 
-    /// Takes a page of so many bytes in. `false`: no further page is wanted.
-    pub fn take(&mut self, page: Page, length: usize) -> bool {
+    /// Adds a page of `length` bytes; `false` once no further page is wanted.
+    pub fn add(&mut self, page: Page, length: usize) -> bool {
         let method = self.kind.method();
         self.bytes = self.bytes.saturating_add(length);
         if self.bytes > MOST_BYTES {
@@ -55,12 +55,12 @@ impl Pages {
         true
     }
 
-    /// Says that no further page is asked for, since its cursor came before.
+    /// Notes that the next page has the cursor of an earlier one.
     pub fn circles(&mut self) {
         self.notes.push(format!("{} gives the same cursor twice; the rest is left out", self.kind.method()));
     }
 
-    /// The entries, and what people should know of those that are missing.
+    /// Entries, and notes for people on missing ones.
     pub fn finish(self) -> (Vec<Entry>, Vec<String>) {
         let Self { kind, entries, unreadable, long, mut notes, .. } = self;
         let method = kind.method();
@@ -74,7 +74,7 @@ impl Pages {
     }
 }
 
-/// As much of a server's instructions as is passed on, and the note on what is left out.
+/// Part of a server's instructions that is passed on, and a note on the rest.
 pub fn instructions(said: &str) -> (&str, Option<String>) {
     let end = said.floor_char_boundary(LONGEST_INSTRUCTIONS);
     let note = || format!("its instructions are longer than {} KiB; the rest is left out", LONGEST_INSTRUCTIONS >> 10);
@@ -96,18 +96,18 @@ mod tests {
     fn m17_pages_are_counted_in_bytes_while_they_come() {
         let mut pages = Pages::new(Kind::Tools, 10);
         let (first, _) = page(&[("a", 10)]);
-        assert!(pages.take(first.clone(), MOST_BYTES / 2));
-        assert!(pages.take(first.clone(), MOST_BYTES / 2));
-        assert!(!pages.take(first, 1));
+        assert!(pages.add(first.clone(), MOST_BYTES / 2));
+        assert!(pages.add(first.clone(), MOST_BYTES / 2));
+        assert!(!pages.add(first, 1));
         let (entries, notes) = pages.finish();
         assert_eq!((entries.len(), notes.as_slice()), (2, &["tools/list gives more than 64 MiB; the rest is left out".to_owned()][..]));
     }
 
     #[test]
-    fn m17_a_definition_that_is_too_long_is_left_out_alone() {
+    fn m17_only_the_definition_too_long_is_left_out() {
         let mut pages = Pages::new(Kind::Prompts, 10);
         let (one, length) = page(&[("a", LONGEST), ("b", LONGEST + 1), ("c", 1), ("d", LONGEST + 2)]);
-        assert!(pages.take(Page { unreadable: 3, ..one }, length));
+        assert!(pages.add(Page { unreadable: 3, ..one }, length));
         let (entries, notes) = pages.finish();
         assert_eq!(entries.iter().map(|entry| entry.key.as_str()).collect::<Vec<_>>(), ["a", "c"]);
         assert_eq!(

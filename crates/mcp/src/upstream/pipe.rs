@@ -1,6 +1,6 @@
-//! Drives one [`Pipe`]: the task that owns the machine, and the handle through which calls reach it.
+//! Drives a [`Pipe`]: the task that owns the machine, and the handle through which calls reach it.
 //!
-//! It does not know what carries the bytes: whole messages come in and go out over channels.
+//! Does not know the carrier of the bytes: whole messages come in and go out over channels.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,30 +20,30 @@ use call::tree::asks;
 use call::tree::port::{Inbox, Outgoing, Upstream, UpstreamError};
 use call::words::back::Back;
 
-/// What came from the server.
+/// Input from the server.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum ServerInput {
     /// The stream has ended, and why.
     Ended(String),
     /// A whole message.
     Message(Bytes),
-    /// A message of this size, longer than allowed, was thrown away.
+    /// Size of a message longer than allowed, which was thrown away.
     TooLong(usize),
 }
 
-/// The two ends of what carries a pipe.
+/// Ends of the channels that carry a pipe.
 pub struct Carrier {
-    pub incoming: mpsc::Receiver<Incoming>,
+    pub incoming: mpsc::Receiver<ServerInput>,
     pub outgoing: mpsc::Sender<Bytes>,
     /// Fires when the pipe is to be closed.
     pub close: CancellationToken,
-    /// Fires when what carries it is gone: the process reaped, the streams closed.
+    /// Fires when the carrier is gone: the process reaped, the streams closed.
     pub ended: CancellationToken,
-    /// How long the probe for the stateless era may stay unanswered.
+    /// Longest wait for the answer to the probe for the stateless era.
     pub probe: Duration,
 }
 
-/// Reaches the task that owns a pipe.
+/// Handle of the task that owns a pipe.
 #[derive(Debug)]
 pub struct PipeHandle {
     commands: mpsc::Sender<Command>,
@@ -64,7 +64,7 @@ enum Command {
 
 type Reply = oneshot::Sender<Result<Answer, UpstreamError>>;
 
-/// Starts the driver; comes back when the handshake is over.
+/// Starts the driver; returns after the handshake.
 pub async fn open(pipe: Pipe, carrier: Carrier, inbox: Inbox) -> Result<(PipeHandle, Negotiated), OpenError> {
     let (commands, queue) = mpsc::channel(256);
     let (ready, opened) = oneshot::channel();
@@ -99,10 +99,10 @@ pub async fn open(pipe: Pipe, carrier: Carrier, inbox: Inbox) -> Result<(PipeHan
     }
 }
 
-/// Why a pipe could not be opened.
+/// Reasons for a pipe that did not open.
 #[derive(Debug)]
 pub enum OpenError {
-    /// It ended; `probing`: while the probe for the stateless era was out, which some servers do not survive.
+    /// The stream ended; `probing`: during the probe for the stateless era, which some servers do not survive.
     Ended {
         probing: bool,
         why: String,
@@ -137,7 +137,7 @@ impl Upstream for PipeHandle {
 }
 
 impl PipeHandle {
-    /// Sends one request and waits for its answer.
+    /// Sends a request and waits for its answer.
     pub async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         let ticket = asks::ticket();
         let (reply, mut answer) = oneshot::channel();
@@ -145,7 +145,7 @@ impl PipeHandle {
         let cancel = back.map(|b| b.cancel.clone()).unwrap_or_default();
         let call = Command::Call { ticket, method: out.method.to_owned(), params: Object::clone(&out.params), back: back.cloned(), reply };
         self.commands.send(call).await.map_err(|_| lost())?;
-        let mut unanswered = Unanswered { commands: &self.commands, ticket: Some(ticket) };
+        let mut unanswered = OpenRequest { commands: &self.commands, ticket: Some(ticket) };
         tokio::select! {
             answer = &mut answer => {
                 unanswered.ticket = None;
@@ -166,7 +166,7 @@ impl PipeHandle {
         drop(self.commands.send(Command::Notify(whole)).await);
     }
 
-    /// Why the driver is gone.
+    /// Reason for the driver's end.
     pub fn why(&self) -> String {
         self.why.get().cloned().unwrap_or_else(|| "the connection was closed".into())
     }
@@ -179,14 +179,14 @@ impl PipeHandle {
     }
 }
 
-/// A request whose answer somebody waits for. It is cancelled at the server when whoever waits lets go of it.
-struct Unanswered<'a> {
+/// A request whose answer is awaited. Dropping it cancels the request at the server.
+struct OpenRequest<'a> {
     commands: &'a mpsc::Sender<Command>,
-    /// `None`: nobody waits any more.
+    /// `None` once answered.
     ticket: Option<u64>,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         if let (Err(TrySendError::Full(cancel)), Ok(runtime)) = (self.commands.try_send(Command::Cancel { ticket }), Handle::try_current())
@@ -213,7 +213,7 @@ struct Driver {
     ready: Option<oneshot::Sender<Result<Negotiated, OpenError>>>,
     calls: HashMap<CallKey, Call>,
     tickets: HashMap<u64, CallKey>,
-    /// Questions of the server that are out with a caller.
+    /// Questions of the server that wait for a caller.
     asks: HashMap<AskKey, CancellationToken>,
 }
 
@@ -224,8 +224,8 @@ struct Call {
 }
 
 impl Driver {
-    /// Runs until the pipe is closed or breaks; says why.
-    async fn run(mut self, mut incoming: mpsc::Receiver<Incoming>, close: CancellationToken, probe: Duration) -> String {
+    /// Runs until the pipe is closed or breaks; returns the reason.
+    async fn run(mut self, mut incoming: mpsc::Receiver<ServerInput>, close: CancellationToken, probe: Duration) -> String {
         let silence = tokio::time::sleep(probe);
         tokio::pin!(silence);
         let mut timed = self.pipe.probe();
@@ -251,9 +251,9 @@ impl Driver {
                     _ => break "it takes no more messages".to_owned(),
                 },
                 message = incoming.recv(), if !self.pipe.is_behind() => match message {
-                    Some(Incoming::Message(text)) => self.pipe.handle_message(&text),
-                    Some(Incoming::TooLong(size)) => self.handle_too_long(size),
-                    Some(Incoming::Ended(why)) => break why,
+                    Some(ServerInput::Message(text)) => self.pipe.handle_message(&text),
+                    Some(ServerInput::TooLong(size)) => self.handle_too_long(size),
+                    Some(ServerInput::Ended(why)) => break why,
                     None => break "its output has ended".to_owned(),
                 },
                 command = self.queue.recv(), if !self.pipe.is_behind() => match command {
@@ -314,7 +314,7 @@ impl Driver {
         }
     }
 
-    /// Finds the one caller the server can mean, and asks it.
+    /// Finds the only caller that the server can mean, and asks it.
     fn asked(&mut self, key: AskKey, method: &str, params: &Bytes) {
         let stop = CancellationToken::new();
         self.asks.insert(key.clone(), stop.clone());
@@ -336,7 +336,7 @@ impl Driver {
         self.calls.values().filter_map(|c| c.back.clone()).filter(|b| !b.stands()).collect()
     }
 
-    /// An answer that is too long ends the call it belongs to; where that can't be told, and there is but one, that one.
+    /// Ends the call of an answer that is too long, or every call to which the answer may belong.
     fn handle_too_long(&mut self, size: usize) {
         let keys = self.pipe.handle_too_long();
         if let [only] = keys[..] {
@@ -359,7 +359,7 @@ impl Driver {
 
     fn opened(&mut self, outcome: Result<Negotiated, OpenError>) {
         if let Some(ready) = self.ready.take() {
-            // Whoever opened the pipe may have given up waiting.
+            // The opener may have given up waiting.
             drop(ready.send(outcome));
         }
     }
@@ -389,7 +389,7 @@ mod tests {
     const REFUSAL: &[u8] = br#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
     const DISCOVERED: &[u8] = br#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
 
-    /// Opens a pipe to a server of the stateless era that says nothing to the first probe, and answers a later one after some time.
+    /// Opens a pipe to a server of the stateless era that ignores the first probe, and answers a later one after some time.
     async fn opened(after: Duration) -> Result<Negotiated, OpenError> {
         let identity = Identity { info: Bytes::from_static(b"{\"name\":\"b\"}"), capabilities: Bytes::from_static(b"{}") };
         let (to_pipe, incoming) = mpsc::channel(8);
@@ -407,7 +407,7 @@ mod tests {
                 let to_pipe = to_pipe.clone();
                 tokio::spawn(async move {
                     tokio::time::sleep(wait).await;
-                    to_pipe.send(Incoming::Message(envelope::response(&request.id, &answer))).await.ok();
+                    to_pipe.send(ServerInput::Message(envelope::response(&request.id, &answer))).await.ok();
                 });
             }
         });
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_probe_is_given_its_own_time_and_no_more() {
+    async fn a_second_probe_has_a_time_of_its_own() {
         assert_eq!(opened(Duration::from_millis(50)).await.unwrap().version, "2026-07-28");
         assert!(matches!(opened(Duration::from_secs(60)).await, Err(OpenError::Handshake(HandshakeError::Refused(_)))));
     }

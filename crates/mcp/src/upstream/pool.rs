@@ -1,5 +1,5 @@
-//! Connections to one origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies. Or the link
-//! that a child has dialled, in their place. What is sent is not known here.
+//! Connections to an origin, kept open and used again. HTTP/1.1 with `TCP_NODELAY`; no redirects, no proxies, no cookies. Or, in their
+//! place, the link dialled by a child. Does not read messages.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,50 +21,50 @@ use call::tree::port::UpstreamError;
 use trust::Client;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long the end of a response is waited for once its answer is there.
+/// Longest wait for the end of a response after its answer.
 const LINGER: Duration = Duration::from_secs(1);
 const KEPT_IDLE: usize = 256;
-/// Each so many calls, one connection that is kept is looked at.
+/// Calls between checks of a kept connection.
 const LOOK_EVERY: usize = 4;
 
-/// Anything that carries requests in place of connections: a link that a gate below has dialled.
+/// Carrier of requests in place of connections: a link dialled by a gate below.
 pub trait Carrier: std::fmt::Debug + Send + Sync {
-    /// Sends a request, and gives its response once the head of that is there.
+    /// Sends a request; returns the response once its head is there.
     fn send<'a>(&'a self, request: &'a Pieces) -> BoxFuture<'a, Result<Response<Incoming>, UpstreamError>>;
 
-    /// Waits until it is gone.
+    /// Completes when the link is gone.
     fn gone(&self) -> BoxFuture<'_, ()>;
 
-    /// Checks that it is gone.
+    /// Checks that the link is gone.
     fn is_gone(&self) -> bool;
 }
 
-/// The connections to one origin.
+/// Connections to an origin.
 pub struct Pool {
     host: String,
     port: u16,
     security: Security,
     connector: Arc<Connector>,
-    /// What TLS is spoken with; `None`: with what every server is.
+    /// TLS settings of this server; `None` for those of every server.
     tls: Option<Client>,
-    /// To which addresses its host may lead; `None`: to all.
+    /// Addresses to which the host may lead; `None` for all.
     reach: Option<Reach>,
-    /// A connection was made on which others may listen in.
+    /// A connection was made that others can overhear.
     exposed: AtomicBool,
-    /// What all goes over in place of connections.
+    /// Carrier in place of connections.
     link: Option<Arc<dyn Carrier>>,
-    /// A worker's own ones: a connection is woken where it was opened.
+    /// A list for each worker, since a connection is woken where it was opened.
     idle: Box<[Mutex<Idle>]>,
 }
 
-/// Connections that are kept, the last one used last.
+/// Kept connections, the last used at the end.
 #[derive(Default)]
 struct Idle {
     #[expect(clippy::vec_box, reason = "a connection goes through many hands with each call; its box is made once")]
     kept: Vec<Box<Connection>>,
-    /// Which one is looked at next.
+    /// Connection to check next.
     next: usize,
-    /// How many were put here.
+    /// Connections put here so far.
     put: usize,
 }
 
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// Connections to the origin of `url`.
+    /// Makes a pool for the origin of `url`.
     pub fn new(url: &url::Url, connector: Arc<Connector>, tls: Option<Client>, reach: Option<Reach>) -> Arc<Self> {
         let security = if url.scheme() == "https" { Security::Tls } else { Security::Plain };
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -84,28 +84,28 @@ impl Pool {
         Arc::new(Self { host, port, security, connector, tls, reach, link: None, exposed: AtomicBool::new(false), idle })
     }
 
-    /// Whether others may have listened in on one of its connections: it had no TLS, or one before 1.3.
+    /// Checks for a connection that others could overhear: without TLS, or with TLS before 1.3.
     pub fn is_exposed(&self) -> bool {
         self.exposed.load(Ordering::Relaxed)
     }
 
-    /// What goes to a child over the link that it has dialled.
+    /// Makes a pool over the link that a child has dialled.
     pub fn over(link: Arc<dyn Carrier>) -> Arc<Self> {
         let (host, connector, exposed, idle) = ("child".into(), Arc::default(), AtomicBool::new(false), Box::default());
         Arc::new(Self { host, port: 0, security: Security::Plain, connector, tls: None, reach: None, link: Some(link), exposed, idle })
     }
 
-    /// Whether it stands for a link.
+    /// Checks for a link in place of connections.
     pub fn is_link(&self) -> bool {
         self.link.is_some()
     }
 
-    /// Whether the link is gone that it stands for.
+    /// Checks that the link is gone; `false` without a link.
     pub fn is_gone(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.is_gone())
     }
 
-    /// Waits until the link is gone that it stands for; for ever where it stands for none.
+    /// Completes when the link is gone; never without a link.
     pub async fn gone(&self) {
         match &self.link {
             Some(link) => link.gone().await,
@@ -113,11 +113,11 @@ impl Pool {
         }
     }
 
-    /// Sends a request; its connection comes back to the pool when the body of the response has been read to its end.
+    /// Sends a request; its connection returns to the pool when the body of the response has been read to its end.
     ///
-    /// A request that a kept connection could not take is sent again on another one: it has not left.
+    /// A request that a kept connection could not take has not left, and is sent again on another connection.
     pub async fn send(self: &Arc<Self>, mut request: Pieces) -> Result<Reply, UpstreamError> {
-        while let Some(mut connection) = self.take() {
+        while let Some(mut connection) = self.take_idle() {
             match connection.exchange(request).await {
                 Ok(head) => return Ok(self.reply(head, connection)),
                 Err(ConnectionError::Unsent(_)) => request = connection.unsent(),
@@ -127,7 +127,7 @@ impl Pool {
         if let Some(link) = &self.link {
             return Box::pin(self.send_over(&**link, request)).await;
         }
-        // Boxed, as is all on this way that few calls come to: every call under way holds room for all it might do.
+        // Boxed, as is everything few calls come to, since every call under way holds room for all it might do.
         let mut connection = Box::pin(self.connect()).await?;
         match connection.exchange(request).await {
             Ok(head) => Ok(self.reply(head, connection)),
@@ -152,7 +152,7 @@ impl Pool {
         Ok(Reply { body: head.body(), head, connection: None, stream: Some(Box::new(body)), pool: Arc::clone(self) })
     }
 
-    fn take(&self) -> Option<Box<Connection>> {
+    fn take_idle(&self) -> Option<Box<Connection>> {
         loop {
             let mut connection = self.idle()?.kept.pop()?;
             if connection.is_idle() {
@@ -184,7 +184,7 @@ impl Pool {
 }
 
 impl Idle {
-    /// Keeps a connection; gives one that is of no more use, so that those a rush has left behind do not stay open here for ever.
+    /// Keeps a connection; returns one that is useless by now, so that connections left by a rush do not stay open for ever.
     fn put(&mut self, connection: Box<Connection>) -> Option<Box<Connection>> {
         if self.kept.len() >= KEPT_IDLE {
             return Some(connection);
@@ -201,23 +201,23 @@ impl Idle {
     }
 }
 
-/// A response. Dropped before its end, it closes the connection, which tells a stateless server that the call is cancelled.
+/// A response. Dropped before its end, it closes the connection, which tells a stateless server of the cancellation.
 pub struct Reply {
     pub head: Head,
     body: Body,
     connection: Option<Box<Connection>>,
-    /// What the body comes on over a link.
+    /// Body, over a link.
     stream: Option<Box<Incoming>>,
     pool: Arc<Pool>,
 }
 
 impl Reply {
-    /// The next piece of the body; `None` at its end.
+    /// Reads the next piece of the body; `None` at its end.
     pub async fn piece(&mut self) -> Option<Result<Bytes, ConnectionError>> {
         std::future::poll_fn(|cx| self.poll_piece(cx)).await
     }
 
-    /// How long the body is, where the head says so and nothing has been read of it.
+    /// Length of the body, where the head names it and no byte has been read.
     pub fn size(&self) -> Option<u64> {
         match &self.stream {
             None => self.body.left(),
@@ -225,7 +225,7 @@ impl Reply {
         }
     }
 
-    /// The whole body, `length` bytes.
+    /// Reads the whole body, `length` bytes.
     pub async fn whole(&mut self, length: usize) -> Result<Bytes, ConnectionError> {
         let Some(mut connection) = self.connection.take() else {
             let Some(stream) = self.stream.take() else { return Ok(Bytes::new()) };
@@ -237,10 +237,10 @@ impl Reply {
         Ok(whole)
     }
 
-    /// Reads the rest, in which nothing is wanted any more, so that the connection can be used again.
+    /// Reads the unwanted rest, so that the connection can be used again.
     pub fn finish(mut self) {
         let mut cx = Context::from_waker(Waker::noop());
-        // As a rule the end has come together with what was wanted.
+        // As a rule the end has come together with the answer.
         while let Poll::Ready(piece) = self.poll_piece(&mut cx) {
             if !matches!(piece, Some(Ok(_))) {
                 return;
@@ -281,7 +281,7 @@ impl Reply {
         }
     }
 
-    /// Gives the connection back once nothing more is to come on it.
+    /// Returns the connection to the pool once the response is over.
     fn settle(&mut self) {
         if self.body.is_over()
             && let Some(connection) = self.connection.take()
@@ -312,7 +312,7 @@ mod tests {
         (Pool::new(&url, Arc::default(), None, None), listener)
     }
 
-    /// Answers one request with so many bytes.
+    /// Answers a request with `length` bytes.
     async fn answer(stream: &mut TcpStream, length: usize) {
         let mut seen = [0; REQUEST.len()];
         stream.read_exact(&mut seen).await.unwrap();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_room_of_a_long_answer_does_not_stay_with_its_connection() {
+    async fn a_connection_drops_the_buffer_of_a_long_answer() {
         let (pool, listener) = pool().await;
         let serving = tokio::spawn(async move {
             let mut stream = listener.accept().await.unwrap().0;
@@ -339,7 +339,7 @@ mod tests {
         let pieces = read(pool.send(request()).await.unwrap()).await;
         let last = pieces.last().unwrap().clone();
         drop(pieces);
-        let kept = pool.take();
+        let kept = pool.take_idle();
         assert!(last.is_unique());
         assert!(kept.is_some());
         drop(serving.await);
@@ -364,7 +364,7 @@ mod tests {
         }
         let kept = || pool.idle().unwrap().kept.len();
         assert_eq!(kept(), 8);
-        // All but the one that is used next are closed.
+        // All but the next to be used are closed.
         let mut last = streams.pop().unwrap();
         drop(streams);
         tokio::time::sleep(Duration::from_millis(50)).await;

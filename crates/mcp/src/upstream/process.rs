@@ -1,6 +1,6 @@
-//! A server that is a child process: started in a process group of its own, fed by lines, ended cleanly.
+//! A server as a child process: started in a process group of its own, fed by lines, ended cleanly.
 //!
-//! It does not read messages; the pipe does.
+//! Does not read messages; the pipe does.
 
 use std::io::ErrorKind;
 use std::process::{ExitStatus, Stdio};
@@ -17,17 +17,17 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::upstream::pipe::{Carrier, Incoming};
+use crate::upstream::pipe::{Carrier, ServerInput};
 use call::tree::stderr::Stderr;
 
-/// How long a process has between the end of its input and SIGTERM, and between that and SIGKILL.
+/// Time from the end of a process's input to SIGTERM, and from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_millis(700);
 const TERM: Duration = Duration::from_secs(3);
 
-/// A line this many times longer than allowed will not end.
+/// Factor over the allowed length at which a line counts as endless.
 const ENDLESS: usize = 4;
 
-/// Our own variables that every child may see.
+/// Environment variables passed on to every child.
 const PASSED: [&str; 22] = [
     "PATH",
     "HOME",
@@ -53,7 +53,7 @@ const PASSED: [&str; 22] = [
     "NVM_DIR",
 ];
 
-/// Starts the process; `Err` says why it could not be started and what to do.
+/// Starts the process; the error says why it could not be started and what to do.
 pub fn start(
     process: &Process,
     sources: &dyn Sources,
@@ -76,7 +76,7 @@ pub fn start(
         let status = guard.watch(reading).await;
         // The last words of a dying process are the best explanation there is.
         drop(tokio::time::timeout(Duration::from_millis(200), errors).await);
-        drop(incoming_tx.send(Incoming::Ended(status)).await);
+        drop(incoming_tx.send(ServerInput::Ended(status)).await);
     });
     Ok(Carrier { incoming, outgoing, close, ended, probe })
 }
@@ -144,7 +144,7 @@ async fn write_lines(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>,
     }
 }
 
-/// A message spread over lines would be several; the space between its tokens means nothing, so line ends become spaces.
+/// Appends a message as a line. Line ends between its tokens become spaces, since a message over several lines would count as several.
 fn push_line(message: &[u8], out: &mut BytesMut) {
     let start = out.len();
     out.extend_from_slice(message);
@@ -154,7 +154,7 @@ fn push_line(message: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b"\n");
 }
 
-async fn read_lines(mut stdout: ChildStdout, limit: usize, incoming: mpsc::Sender<Incoming>) {
+async fn read_lines(mut stdout: ChildStdout, limit: usize, incoming: mpsc::Sender<ServerInput>) {
     let mut lines = Lines::new(limit);
     loop {
         lines.buffer().reserve(16 << 10);
@@ -164,16 +164,16 @@ async fn read_lines(mut stdout: ChildStdout, limit: usize, incoming: mpsc::Sende
         }
         while let Some(line) = lines.poll_line() {
             let message = match line {
-                Line::Whole(line) => Incoming::Message(line),
-                Line::TooLong(size) => Incoming::TooLong(size),
+                Line::Whole(line) => ServerInput::Message(line),
+                Line::TooLong(size) => ServerInput::TooLong(size),
             };
             if incoming.send(message).await.is_err() {
                 return;
             }
         }
-        // A line without end is no answer any more, only work.
+        // An endless line is no answer any more, only work.
         if lines.skipped() > limit.saturating_mul(ENDLESS) {
-            drop(incoming.send(Incoming::Ended(format!("it wrote {} bytes without a line end and was stopped", lines.skipped()))).await);
+            drop(incoming.send(ServerInput::Ended(format!("it wrote {} bytes without a line end and was stopped", lines.skipped()))).await);
             return;
         }
     }
@@ -184,7 +184,7 @@ async fn read_errors(errors: ChildStderr, stderr: Arc<Stderr>) {
     let mut line = Vec::new();
     loop {
         line.clear();
-        // A line without end must not grow without end.
+        // An endless line must not grow without bound.
         let mut limited = (&mut reader).take(8 << 10);
         match limited.read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
@@ -207,7 +207,7 @@ impl Guard {
         tokio::pin!(reading);
         let status = tokio::select! {
             status = self.child.wait() => {
-                // What it wrote just before its end still counts.
+                // Output from just before the end still counts.
                 drop(tokio::time::timeout(Duration::from_millis(300), &mut reading).await);
                 status.ok()
             }
@@ -218,7 +218,7 @@ impl Guard {
             Some(status) => Some(status),
             None => self.stop(group).await,
         };
-        // Whatever it started goes with it.
+        // Descendants of the process end with it.
         signal(group, true);
         self.ended.cancel();
         how(status)
@@ -250,7 +250,7 @@ fn signal(group: Option<u32>, kill: bool) {
     use rustix::process::{Pid, Signal, kill_process_group};
     let pid = group.and_then(|g| i32::try_from(g).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid {
-        // An empty group is what we want.
+        // An empty group is the goal.
         let sent = kill_process_group(pid, if kill { Signal::KILL } else { Signal::TERM });
         tracing::trace!(?sent, "a process group was signalled");
     }
@@ -277,7 +277,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_server_gets_of_the_environment_what_programs_need_and_what_is_meant_for_it() {
+    async fn a_server_gets_the_listed_and_the_configured_environment() {
         assert!(
             std::env::var_os("CARGO_MANIFEST_DIR").is_some() && std::env::var_os("CARGO_PKG_NAME").is_some(),
             "the gate itself has more"

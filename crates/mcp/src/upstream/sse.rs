@@ -1,5 +1,4 @@
-//! The HTTP+SSE transport of revision 2024-11-05 as a pipe: one stream of events in, one POST for each message out.
-//! Messages are not looked into.
+//! Transport HTTP+SSE of revision 2024-11-05 as a pipe: a stream of events in, a POST for each message out. Reads no message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::upstream::http::{Body, HttpWire, Sent, excerpt};
-use crate::upstream::pipe::{Carrier, Incoming};
+use crate::upstream::pipe::{Carrier, ServerInput};
 use crate::upstream::pool::Reply;
 use call::tree::port::{Outgoing, UpstreamError};
 
@@ -25,7 +24,7 @@ pub async fn start(wire: HttpWire) -> Result<Carrier, UpstreamError> {
     let (closing, over) = (close.clone(), ended.clone());
     tokio::spawn(async move {
         tokio::select! {
-            why = reading.run(response) => drop(incoming_tx.send(Incoming::Ended(why)).await),
+            why = reading.run(response) => drop(incoming_tx.send(ServerInput::Ended(why)).await),
             () = closing.cancelled() => {}
         }
         over.cancel();
@@ -45,7 +44,7 @@ struct Reading {
     base: url::Url,
     limit: usize,
     endpoint: Option<oneshot::Sender<url::Url>>,
-    incoming: mpsc::Sender<Incoming>,
+    incoming: mpsc::Sender<ServerInput>,
 }
 
 impl Reading {
@@ -69,11 +68,11 @@ impl Reading {
 
     async fn event(&mut self, name: Option<&str>, data: Bytes) -> Result<(), String> {
         if name != Some("endpoint") {
-            return self.incoming.send(Incoming::Message(data)).await.map_err(|_| "nobody reads it any more".into());
+            return self.incoming.send(ServerInput::Message(data)).await.map_err(|_| "nobody reads it any more".into());
         }
         let text = String::from_utf8_lossy(&data).into_owned();
         let url = self.base.join(text.trim()).map_err(|e| format!("it named an endpoint that is no URL: {e}"))?;
-        // The endpoint may lead anywhere; our credentials for it must not.
+        // The endpoint may lead anywhere, but credentials stay with the origin.
         if url.origin() != self.base.origin() {
             return Err(format!("it named an endpoint on another origin ({})", excerpt(text.as_bytes())));
         }
@@ -84,7 +83,7 @@ impl Reading {
     }
 }
 
-/// Posts in order: a notification must not overtake the request before it.
+/// Posts in order, since a notification must not overtake the request before it.
 async fn post_all(wire: Arc<HttpWire>, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
     while let Some(message) = messages.recv().await {
         match wire.post(Sent::whole(&message), &Outgoing::plain("", Bytes::new())).await {

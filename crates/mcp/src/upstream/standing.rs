@@ -1,5 +1,5 @@
-//! The stream that stands open for what a server says outside of calls: GET in the initialize era, `subscriptions/listen` in the other.
-//! What it says is not handled here.
+//! Standing stream for messages outside of calls: GET in the initialize era, `subscriptions/listen` in the stateless one. Does not handle
+//! the messages.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +18,8 @@ use call::tree::mount::wanted_lists;
 use call::tree::port::{Instance, Outgoing, UpstreamError};
 use call::words::back::Back;
 
-/// Keeps the GET stream of an initialize-era session open for as long as the wire is. Servers need not offer one.
-/// `opened` hears of the first answer, whatever it is.
+/// Keeps the GET stream of an initialize-era session open as long as the wire. Servers need not offer one. `opened` fires at the first
+/// answer of any kind.
 pub async fn keep_get(wire: Arc<HttpWire>, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
     let mut last_id: Option<Arc<str>> = None;
@@ -29,7 +29,7 @@ pub async fn keep_get(wire: Arc<HttpWire>, opened: oneshot::Sender<()>) {
         let mut retry = Duration::from_secs(1);
         let answer = wire.get(last_id.as_deref()).await;
         if answer.is_ok() {
-            // What changed while the stream was not there is found by looking, but not for each that a server ends at once.
+            // Changes during a gap are found by fetching again, but not for a server that ends each stream at once.
             if stood.is_none_or(|since| since.elapsed() > HELD) {
                 wire.inbox.missed();
             }

@@ -1,5 +1,4 @@
-//! Keeps one mount alive: connects, fetches what it lists, follows its changes, and begins again when it breaks.
-//! How a connection is made is not known here.
+//! Keeps a mount alive: connects, fetches its lists, follows changes, and begins again after a break. Does not make connections.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use mcp_proto::mcpax::{self, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
 
 use crate::upstream::listening;
-use crate::upstream::listening::Listening;
+use crate::upstream::listening::StandingStream;
 use crate::upstream::pages;
 use crate::upstream::pages::Pages;
 use call::judge::pins;
@@ -27,11 +26,11 @@ use call::tree::role::Role;
 /// Waits between tries, doubled each time.
 pub const FIRST_WAIT: Duration = Duration::from_millis(200);
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// A connection that held this long was a good one.
+/// Life of a connection from which it counts as good.
 pub const HELD: Duration = Duration::from_secs(10);
-/// How long tools of a broken mount stay listed.
+/// Time for which the tools of a broken mount stay listed.
 const LISTED_FOR: Duration = Duration::from_secs(300);
-/// More pages than this are no list.
+/// Most pages of a list.
 const MOST_PAGES: usize = 10_000;
 
 /// Runs until the mount is taken out of the tree.
@@ -48,7 +47,7 @@ pub async fn supervise(mount: Arc<Mount>) {
         if let Some(old) = mount.connections.shared.swap(None) {
             old.close().await;
         }
-        // Of gates that lead to each other all may have seen it: who comes back first is taken, as long as the others wait.
+        // Gates that lead to each other may all have seen the loop; the first to return is taken while the others wait.
         let wait = if outcome.is_for_people() { backoff(u32::MAX, &mount) } else { backoff(failures, &mount) };
         fall(&mount, &outcome, wait, last_ready);
         tokio::select! {
@@ -61,7 +60,7 @@ pub async fn supervise(mount: Arc<Mount>) {
     }
 }
 
-/// One life of a connection; says why it ended.
+/// Runs a connection to its end; returns the reason.
 async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamError {
     let instance = match mount.open(Owner::Shared, mount.gate.node.shared()).await {
         Ok(instance) => instance,
@@ -88,12 +87,12 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     mount.metrics.set_tools(catalog.tools.len());
     mount.catalog.store(Arc::new(catalog));
     *last_ready = Some(Instant::now());
-    // In the tree before it is ready: whoever waits for that looks there next.
+    // Entered before ready, since waiters look in the tree next.
     mount.gate.publish(&mount.config.name, &Kind::ALL);
     let was = mount.state.load().phase;
     mount.enter(State::new(Phase::Ready, None, None));
     if was == Phase::Degraded {
-        // The tree was made while it was not ready yet, and says so of its tools.
+        // The tree was made before the mount was ready, and shows its tools as unready.
         mount.gate.reannotate(mount);
     }
     subscribe_again(mount, &instance).await;
@@ -101,7 +100,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
 }
 
 /// Follows changes of the lists until the connection is gone.
-async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<Listening>) -> UpstreamError {
+async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<StandingStream>) -> UpstreamError {
     loop {
         tokio::select! {
             () = instance.lost() => return UpstreamError::Lost(mount.connections.last_words()),
@@ -160,20 +159,20 @@ pub async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[K
     mount.connections.freshness.fetched(good_for, fresh.len() == Kind::ALL.len());
     let (said, note) = instance.negotiated.instructions.as_deref().map(pages::instructions).unzip();
     catalog.notes.extend(note.flatten());
-    // As it was sent, so that what is hidden in it is seen.
+    // Kept as sent, so that hidden characters in it are found.
     pins::hold(mount, (&mut catalog, old), &fresh, said).await;
     pins::clean(&mut catalog, &fresh);
-    // Each change of a subtree comes up as a change of its tools, so a loop is seen whoever closes it.
+    // Every change of a subtree comes up as a change of its tools, so a loop is found wherever it was closed.
     if catalog.subtree.iter().any(|id| **id == *mount.gate.node.id) { Err(UpstreamError::Loop) } else { Ok(catalog) }
 }
 
 /// A whole list.
-struct Listed {
+struct FetchedList {
     entries: Vec<mcp_proto::catalog::Entry>,
     notes: Vec<String>,
-    /// The ids that a gate says are its own and those of the gates below it.
+    /// Ids that a gate claims for itself and the gates below it.
     subtree: Vec<String>,
-    /// By what the server says of its pages; none where it says nothing.
+    /// Life of the pages, if the server declares one.
     good_for: Duration,
 }
 
@@ -182,7 +181,7 @@ enum Listing {
     Refused(String),
 }
 
-async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, Listing> {
+async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedList, Listing> {
     let most = mount.gate.limits().tools_per_mount;
     let mut pages = Pages::new(kind, most);
     let mut subtree = Vec::new();
@@ -200,14 +199,14 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
         };
-        // Whoever says that it is a gate is believed as to loops, which keep it out.
+        // A claim to be a gate is believed as to loops, since it can only keep its maker out.
         if cursor.is_none() && instance.gate_id().is_some() {
             subtree = result.meta().and_then(|meta| meta.get(SUBTREE_IDS).map(mcpax::read_ids)).unwrap_or_default();
         }
         let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
         good_for = good_for.min(Duration::from_millis(page.ttl_ms.unwrap_or(0)));
         let next = page.next.clone();
-        if !pages.take(page, result.len()) {
+        if !pages.add(page, result.len()) {
             break;
         }
         match next {
@@ -220,10 +219,10 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<Listed, 
         }
     }
     let (entries, notes) = pages.finish();
-    Ok(Listed { entries, notes, subtree, good_for })
+    Ok(FetchedList { entries, notes, subtree, good_for })
 }
 
-/// Subscribes at a server of the initialize era to all that it was not asked for on this connection.
+/// Subscribes anew at a server of the initialize era, for a new connection.
 pub async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
     if instance.era() == Era::Stateless {
         return;
@@ -253,14 +252,14 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     }
 }
 
-/// Last words of the process on its standard error; `None`: nothing.
+/// Last words of the process on its standard error, if any.
 fn written_last(mount: &Mount) -> Option<String> {
     let lines = mount.connections.stderr.lines();
     let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();
     (!last.is_empty()).then(|| last.join(" | "))
 }
 
-/// Doubles, with a spread by name so that many mounts of one broken host do not come back together.
+/// Doubles the wait, with a spread by name, so that many mounts of a broken host do not return together.
 fn backoff(failures: u32, mount: &Mount) -> Duration {
     if failures == 0 {
         return FIRST_WAIT;

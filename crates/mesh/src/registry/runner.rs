@@ -17,7 +17,7 @@ use call::tree::mount::{Mount, Phase, State};
 use call::tree::port::{Instance, Owner, UpstreamError};
 use call::tree::role::Role;
 use mcp::upstream::listening;
-use mcp::upstream::listening::Listening;
+use mcp::upstream::listening::StandingStream;
 use mcp::upstream::supervise;
 
 /// Runs until `over` fires: the session ended, or its server is lost.
@@ -54,7 +54,7 @@ struct Line {
     instance: Option<Arc<Instance>>,
     catalog: Arc<Catalog>,
     dirty: BTreeSet<Kind>,
-    listening: Option<Listening>,
+    listening: Option<StandingStream>,
 }
 
 impl Line {

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use crate::Gateway;
 use door::known::KnownClient;
 use door::reply::Payload;
-use mcp::downstream::endpoint::{self, Asked};
+use mcp::downstream::endpoint::{self, RequestHead};
 use runtime::wall::held;
 
 const RESOURCE: &str = "https://gate.example.com/mcp";
@@ -90,7 +90,7 @@ impl Gate {
 
     /// The same, with something that happens between the head of the request and its body.
     async fn post_late(&self, fields: &Fields, message: &Value, meanwhile: impl FnOnce()) -> Response<Payload> {
-        let (asked, mut known) = (Asked { path: "/mcp", query: None, fields }, KnownClient::default());
+        let (asked, mut known) = (RequestHead { path: "/mcp", query: None, fields }, KnownClient::default());
         let admitted = match endpoint::admit(&self.gateway.0.server, asked, &mut known) {
             Ok(admitted) => admitted,
             Err(refused) => return refused.into_http(),
@@ -101,7 +101,7 @@ impl Gate {
     }
 
     fn get(&self, fields: &Fields) -> Response<Payload> {
-        let asked = Asked { path: "/mcp", query: None, fields };
+        let asked = RequestHead { path: "/mcp", query: None, fields };
         let admitted = endpoint::admit(&self.gateway.0.server, asked, &mut KnownClient::default());
         admitted.map_or_else(|refused| refused, |admitted| endpoint::get(&self.gateway.0.server, &admitted, asked)).into_http()
     }

@@ -1,4 +1,5 @@
-//! A response that goes out while it comes in, as chunks on a client's own connection. It is ended as one only when all of it has come.
+//! A response sent while it comes in, as chunks on a client's own connection. Ends properly only when complete, and is otherwise broken
+//! off.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use call::words::pouring::Pouring;
 use door::socket::Socket;
 
 impl<S: Socket> Line<S> {
-    /// Sends `body`; an error when it broke off or the client has gone. Either way the connection is of no more use.
+    /// Sends `body`; fails when the body broke off or the client has gone, and then the connection is useless.
     pub(super) async fn pour(&mut self, mut body: Pouring) -> io::Result<()> {
         loop {
             let piece = std::future::poll_fn(|cx| {
@@ -26,7 +27,7 @@ impl<S: Socket> Line<S> {
         }
     }
 
-    /// Writes one chunk; an error when the client has gone.
+    /// Writes a chunk; fails when the client has gone.
     async fn chunk(&mut self, data: &Bytes) -> io::Result<()> {
         let size = format!("{:x}\r\n", data.len());
         let mut pieces = [IoSlice::new(size.as_bytes()), IoSlice::new(data), IoSlice::new(b"\r\n")];

@@ -1,4 +1,4 @@
-//! How long a connection is waited on. What a request means is tried at the doors (`tests/doors`).
+//! Time limits of a connection. Requests are tested at the doors (`tests/doors`), not here.
 
 use runtime::tcp::Tcp;
 use tokio::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ async fn a_head_that_stops_coming_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_head_in_pieces_has_its_own_time_however_long_the_connection_was_idle() {
+async fn a_head_in_pieces_has_its_own_time() {
     let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
     for _ in 0..2 {
         let (head, ()) = tokio::join!(line.head(), async {
@@ -41,7 +41,7 @@ async fn a_head_in_pieces_has_its_own_time_however_long_the_connection_was_idle(
 }
 
 #[tokio::test]
-async fn l8_a_body_is_waited_for_and_given_up_however_it_trickles() {
+async fn l8_a_trickling_body_is_given_up() {
     let (mut client, mut line, _stop) = pair(SHORT, LONG).await;
     client.write_all(HEAD).await.unwrap();
     assert!(matches!(line.head().await, Ok(Some(_))));
@@ -65,7 +65,7 @@ async fn l8_a_body_is_waited_for_and_given_up_however_it_trickles() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_ends_in_time_or_with_the_gate_but_not_before_a_begun_request() {
+async fn idle_connections_end_on_time_or_with_the_gate() {
     let (_client, mut line, _stop) = pair(LONG, SHORT).await;
     assert!(matches!(line.head().await, Ok(None)), "idle for too long");
     let (_client, mut line, stop) = pair(LONG, LONG).await;
@@ -80,7 +80,7 @@ async fn an_idle_connection_ends_in_time_or_with_the_gate_but_not_before_a_begun
 }
 
 #[tokio::test]
-async fn a_connection_that_rests_again_ends_like_one_that_did_for_the_first_time() {
+async fn a_connection_that_rests_again_ends_the_same() {
     for rings_meanwhile in [false, true] {
         for stops in [false, true] {
             let (mut client, mut line, stop) = pair(SHORT / 2, SHORT).await;
@@ -103,7 +103,7 @@ async fn a_connection_that_rests_again_ends_like_one_that_did_for_the_first_time
 }
 
 #[tokio::test]
-async fn the_room_of_a_long_body_does_not_stay_with_its_connection() {
+async fn an_idle_connection_drops_a_long_bodys_buffer() {
     let (mut client, mut line, _stop) = pair(LONG, LONG).await;
     let long = vec![b'x'; 3 << 20];
     let (body, sent) = tokio::join!(line.body(long.len()), client.write_all(&long));

@@ -1,5 +1,5 @@
-//! A server that may speak another era than it did. One that was replaced answers what it knows no more with errors, and over HTTP no connection
-//! breaks by which that shows: so it is asked once more. How it is connected to anew is not known here.
+//! Doubt about the era of a server. A replaced server answers unknown requests with errors, and over HTTP no broken connection shows the
+//! replacement; so after a suspicious answer it is probed again. Does not reconnect.
 
 use std::any::Any;
 use std::sync::atomic::AtomicU64;
@@ -14,30 +14,30 @@ use mcp_proto::era::STATELESS;
 use mcp_proto::json::{self, Members};
 use tokio_util::sync::CancellationToken;
 
-use crate::upstream::http::{HttpUpstream, HttpWire, Spoken};
+use crate::upstream::http::{HttpUpstream, HttpWire, SpokenRevision};
 use call::tree::mount::Mount;
 use call::tree::port::{Instance, Outgoing, UpstreamError};
 
-/// What a server of the stateless era is asked, and one of the other era does not know.
+/// Probe: known to every server of the stateless era, and to none of the other.
 const DISCOVER: &str = "server/discover";
-/// What servers of either era may lack.
+/// Method that servers of either era may lack.
 const LISTEN: &str = "subscriptions/listen";
-/// It is not asked more often than this.
+/// Shortest interval between probes.
 const AGAIN: Duration = Duration::from_secs(30);
-/// Its answer is not waited for any longer.
+/// Longest wait for the answer to a probe.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Errors by which servers of the initialize era refuse what has no handshake before it, and what they do not know.
+/// Errors by which servers of the initialize era refuse requests before a handshake, and unknown methods.
 const OLDER: [&[u8]; 5] = [b"-32601", b"-32600", b"-32000", b"-32001", b"-32022"];
-/// The error by which a server refuses a revision (2026-07-28, "Version negotiation").
+/// Error by which a server refuses a revision (2026-07-28, "Version negotiation").
 const OTHER_REVISION: &[u8] = b"-32022";
 
-/// When a server was asked last which era it speaks, over whatever connection.
+/// Time of the last probe of a server, over any connection.
 #[derive(Debug, Default)]
 pub struct Doubts(Mutex<Option<Instant>>);
 
 impl Doubts {
-    /// Notes that the server is asked now; `false`: that would be too soon.
-    fn take(&self) -> bool {
+    /// Notes a probe now; `false` where the last was too recent.
+    fn note_probe(&self) -> bool {
         let (now, mut last) = (Instant::now(), self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let may = last.is_none_or(|last| now.saturating_duration_since(last) >= AGAIN);
         if may {
@@ -48,8 +48,8 @@ impl Doubts {
 }
 
 impl HttpWire {
-    /// Takes note of what came of a request: where a server of the other era would say the same, it is asked which it speaks. Whoever calls may
-    /// have made it say that, so nothing but its own answer counts, and it is not asked often.
+    /// Judges an outcome: where a server of the other era would answer the same, probes the server. A caller may provoke such answers, so
+    /// only the probe's own answer counts, and probes are rare.
     pub fn doubt(self: &Arc<Self>, out: &Outgoing<'_>, outcome: &Result<Answer, UpstreamError>) {
         let is_strange = match outcome {
             Ok(Answer::Result(_)) => return,
@@ -60,8 +60,8 @@ impl HttpWire {
         if !is_strange || out.method == LISTEN {
             return;
         }
-        // Where the configuration names the era, it is not looked for.
-        let Some(mount) = self.inbox.mount.upgrade().filter(|mount| mount.config.era.is_none() && self.doubts.take()) else { return };
+        // An era named by the configuration is not in doubt.
+        let Some(mount) = self.inbox.mount.upgrade().filter(|mount| mount.config.era.is_none() && self.doubts.note_probe()) else { return };
         let wire = Arc::clone(self);
         tokio::spawn(async move {
             if wire.beside().speaks(&mount).await.is_some_and(|era| era != wire.era()) {
@@ -73,7 +73,7 @@ impl HttpWire {
         });
     }
 
-    /// A wire to the same server that has said nothing so far.
+    /// Makes a second wire to the same server, without a session.
     fn beside(&self) -> Arc<Self> {
         let wire = Self {
             pool: Arc::clone(&self.pool),
@@ -81,7 +81,7 @@ impl HttpWire {
             heads: self.heads.to(&self.url),
             oauth: self.oauth.clone(),
             doubts: Arc::clone(&self.doubts),
-            spoken: Spoken::default(),
+            spoken: SpokenRevision::default(),
             session: OnceLock::new(),
             inbox: self.inbox.clone(),
             limit: self.limit,
@@ -93,7 +93,7 @@ impl HttpWire {
         Arc::new(wire)
     }
 
-    /// The era that the server speaks by its own answer; `None`: that does not say.
+    /// Era of the server by its answer to the probe; `None` for an answer that does not tell.
     async fn speaks(self: &Arc<Self>, mount: &Mount) -> Option<Era> {
         let params = Bytes::from(format!("{{\"_meta\":{}}}", stateless_meta(&mount.gate.node.shared())));
         let out = Outgoing::plain(DISCOVER, params);
@@ -116,7 +116,8 @@ fn is_strange(era: Era, code: &[u8]) -> bool {
     if era == Era::Stateless { OLDER.contains(&code) } else { code == OTHER_REVISION }
 }
 
-/// Whether servers of the initialize era refuse by this status what has no handshake before it. Others say who may ask, and how often.
+/// Checks for a status by which servers of the initialize era refuse requests before a handshake. Other statuses concern credentials and
+/// rates.
 fn is_unknown(status: u16) -> bool {
     matches!(status, 400 | 404..=406)
 }

@@ -1,5 +1,4 @@
-//! One request over HTTP and what came of it so far: an answer at once, or events until the answer is among them.
-//! How requests are written and sent is not known here.
+//! A request over HTTP and its progress: an answer at once, or events up to the answer. Does not write or send requests.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -20,20 +19,20 @@ use call::tree::port::{Outgoing, UpstreamError};
 use call::way::adapt::Member;
 use call::words::back::Back;
 
-/// How often a broken stream of the initialize era is taken up again.
+/// Most times that a broken stream of the initialize era is resumed.
 const RESUMES: usize = 8;
 
-/// Longest time for a server to hear that nobody waits any more.
+/// Longest time to tell a server of a cancellation.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Notes a call for as long as it is under way.
+/// Note of a call under way, until dropped.
 pub struct UnderWay<'a> {
     wire: &'a HttpWire,
     id: u64,
 }
 
 impl<'a> UnderWay<'a> {
-    /// Notes the call `id` as under way, until dropped.
+    /// Notes the call `id` as under way.
     pub fn note(wire: &'a HttpWire, id: u64, back: &Arc<Back>) -> Self {
         wire.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(back));
         Self { wire, id }
@@ -46,14 +45,14 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A request of the initialize era whose answer somebody waits for. It is cancelled at the server when whoever waits lets go of it.
-pub struct Unanswered<'a> {
-    /// `None`: nobody waits any more.
+/// A request of the initialize era whose answer is awaited. Dropping it cancels the request at the server.
+pub struct OpenRequest<'a> {
+    /// `None` once answered.
     pub wire: Option<&'a Arc<HttpWire>>,
     pub id: u64,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         if let (Some(wire), Ok(runtime)) = (self.wire, Handle::try_current()) {
             let (wire, id) = (Arc::clone(wire), self.id);
@@ -62,7 +61,7 @@ impl Drop for Unanswered<'_> {
     }
 }
 
-/// One request and what came of it so far.
+/// A request and its progress.
 pub struct Exchange<'a> {
     pub wire: &'a Arc<HttpWire>,
     pub id: u64,
@@ -74,7 +73,7 @@ pub struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// The request `id`; `token`: the caller's own progress token, where another went out.
+    /// Begins the request `id`; `token` is the caller's own progress token, where the server got another.
     pub fn new(wire: &'a Arc<HttpWire>, id: u64, token: Option<Bytes>, back: Option<&'a Arc<Back>>) -> Self {
         Self { wire, id, token, back, resumes: 0, last_id: None, retry: Duration::from_secs(1) }
     }
@@ -88,7 +87,7 @@ impl<'a> Exchange<'a> {
                 && is_long(&reply)
                 && self.back.is_some_and(|back| back.takes_pour())
             {
-                // Few answers come to this, and calls that do not should not hold the room it needs.
+                // Boxed, since few answers come to this, and other calls should not hold room for it.
                 return Box::pin(self.long(reply, lacking)).await;
             }
             let mut response = match self.wire.body(reply).await? {
@@ -118,20 +117,20 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Checks whether an answer with this id is to this request. A server that could not read a request answers it with an error that has no id.
+    /// Checks that an answer with this id is to this request. A server that could not read a request answers with an error without an id.
     pub fn is_mine(&self, id: &[u8], answer: Option<&Answer>) -> bool {
         let mut digits = itoa::Buffer::new();
         id == digits.format(self.id).as_bytes() || (id == b"null" && matches!(answer, Some(Answer::Error(_))))
     }
 
-    /// The answer is to another request, whoever's that is.
+    /// Notes an answer to another request, and fails.
     pub fn misanswered(&self, id: &[u8]) -> UpstreamError {
         self.wire.inbox.misanswered();
         let id = excerpt(id);
         UpstreamError::Malformed(format!("its answer has the id {id}, which is not that of the request: nothing of it was passed on"))
     }
 
-    /// Reads events until the answer is there; `None` when the stream ends before.
+    /// Reads events up to the answer; `None` where the stream ends before.
     async fn read(&mut self, mut body: Reply, lacking: Option<&'static [Member]>) -> Result<Option<Answer>, UpstreamError> {
         let (mut decoder, mut looked) = (Decoder::new(self.wire.limit), false);
         while let Some(piece) = body.piece().await {
@@ -151,7 +150,7 @@ impl<'a> Exchange<'a> {
                 looked = true;
                 let mut found = self.begun(begun, lacking);
                 if found.is_none() && self.back.is_some_and(|back| back.is_behind()) {
-                    // All of it was there at once: nobody has had time to begin a stream for what was said before it.
+                    // The whole answer had arrived, so that nobody has begun a stream for the messages before it.
                     tokio::task::yield_now().await;
                     found = decoder.open_data(LONG).and_then(|begun| self.begun(begun, lacking));
                 }
@@ -175,7 +174,7 @@ impl<'a> Exchange<'a> {
         }
         match Message::parse(&event.data, Duplicates::RefuseDeep) {
             Ok(Message::Response(r)) if self.is_mine(&r.id, Some(&r.answer)) => return Ok(Some(r.answer)),
-            // A stream that was taken up again may repeat what came before.
+            // A resumed stream may repeat earlier messages.
             Ok(Message::Response(r)) if self.resumes == 0 => return Err(self.misanswered(&r.id)),
             Ok(Message::Response(_)) => {}
             Ok(Message::Request(r)) => self.wire.answer_question(r, self.back),
@@ -198,7 +197,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Takes a broken stream up again where it broke (initialize era, revision 2025-11-25 "Resumability").
+    /// Resumes a broken stream where it broke (initialize era, revision 2025-11-25 "Resumability").
     async fn resume(&mut self) -> Result<Reply, UpstreamError> {
         let lost = || UpstreamError::Lost("its event stream ended before the answer was there".into());
         let last_id = self.last_id.clone().filter(|_| self.wire.era() == Era::Initialize).ok_or_else(lost)?;

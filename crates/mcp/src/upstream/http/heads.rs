@@ -1,23 +1,22 @@
-//! The heads of HTTP requests to one server: what never changes is written once.
-//! Which fields a request needs is decided by whoever sends it.
+//! Heads of HTTP requests to one server: constant parts are written once. Does not choose the fields of a request.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::upstream::connection::Pieces;
 
-/// Fields that say how the message itself is carried; a configuration has no say in them.
+/// Fields about the carriage of the message itself, not open to configuration.
 const OURS: [&str; 8] =
     ["accept", "connection", "content-length", "content-type", "host", "mcp-protocol-version", "mcp-session-id", "transfer-encoding"];
 
-/// What the heads of all requests to one URL have in common.
+/// Common parts of all heads to one URL.
 pub struct Heads {
-    /// What stands between the method and the value of `accept`.
+    /// Text between the method and the value of `accept`.
     begin: String,
     host: String,
-    /// Configured fields, secrets resolved.
+    /// Configured fields, with secrets resolved.
     configured: HeaderMap,
-    /// Whether `authorization` is among them.
+    /// `authorization` is configured.
     authorized: bool,
 }
 
@@ -28,7 +27,7 @@ impl std::fmt::Debug for Heads {
 }
 
 impl Heads {
-    /// The heads of requests to `url`, with `configured` fields.
+    /// Makes the heads of requests to `url`, with `configured` fields.
     pub fn new(url: &url::Url, configured: &HeaderMap) -> Self {
         let target = match url.query() {
             Some(query) => format!("{}?{query}", url.path()),
@@ -42,12 +41,12 @@ impl Heads {
         Self { begin, host, authorized: configured.contains_key("authorization"), configured }
     }
 
-    /// The same fields for another URL of the same origin.
+    /// Makes heads with the same fields for another URL of the same origin.
     pub fn to(&self, url: &url::Url) -> Self {
         Self::new(url, &self.configured)
     }
 
-    /// Begins a head. `token`: a bearer token that stands before a configured one.
+    /// Begins a head. `token` is a bearer token that overrides a configured one.
     pub fn begin(&self, method: &str, accept: &str, token: Option<&str>) -> Fields {
         let mut out = Vec::with_capacity(1024);
         for part in [method, &self.begin, accept, "\r\n"] {
@@ -66,20 +65,20 @@ impl Heads {
     }
 }
 
-/// A head that is being written.
+/// A head being written.
 pub struct Fields(Vec<u8>);
 
 impl Fields {
-    /// Adds a field; one whose value has no place in a head is left out. `name` must be a legal name.
+    /// Adds a field; leaves out a value illegal in a head. `name` must be a legal name.
     pub fn put(&mut self, name: &str, value: &str) {
-        // Without a way out, sixteen bytes are looked at together.
+        // Without an early exit, the compiler compares sixteen bytes at a time.
         if value.bytes().fold(true, |legal, b| legal & matches!(b, b'\t' | b' '..=b'~')) {
             raw(&mut self.0, name, value.as_bytes());
         }
     }
 
-    /// Ends the head of a request with `body`; gives both, small ones in one piece.
-    pub fn end(mut self, body: &Body<'_>) -> Pieces {
+    /// Ends the head of a request with `body`; returns both, a small body in one piece with the head.
+    pub fn end_head(mut self, body: &Body<'_>) -> Pieces {
         let length = body.before.len() + body.value.len() + body.after.len();
         if length > 0 {
             self.0.extend_from_slice(b"content-type: application/json\r\n");
@@ -96,10 +95,10 @@ impl Fields {
     }
 }
 
-/// Bodies up to this size are copied behind their head; longer ones are sent from where they lie, in bytes.
+/// Longest body in bytes that is copied behind its head; longer ones are sent from their own buffer.
 const COPIED: usize = 4 << 10;
 
-/// The body of a request: a value, and what stands around it.
+/// Body of a request: a value, and the text around it.
 #[derive(Clone, Copy)]
 pub struct Body<'a> {
     pub before: &'a [u8],
@@ -108,12 +107,12 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// One that is there as a whole.
+    /// Wraps a whole body.
     pub fn whole(value: &'a Bytes) -> Self {
         Self { before: b"", value, after: b"" }
     }
 
-    /// None.
+    /// Makes an empty body.
     pub fn none() -> Self {
         static NONE: Bytes = Bytes::new();
         Self::whole(&NONE)
@@ -136,22 +135,22 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_whole_and_a_small_body_follows_it() {
+    fn a_small_body_follows_a_whole_head() {
         let value = Bytes::from_static(b"{}");
-        let Pieces { head, value: body, after } = heads(&[("x-key", "k")]).begin("POST", "a/b", None).end(&Body::whole(&value));
+        let Pieces { head, value: body, after } = heads(&[("x-key", "k")]).begin("POST", "a/b", None).end_head(&Body::whole(&value));
         let wanted = "POST /mcp?x=1 HTTP/1.1\r\nhost: a.example:81\r\naccept: a/b\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
         assert_eq!((std::str::from_utf8(&head).unwrap(), &body[..], after), (wanted, &b""[..], &b""[..]));
         let large = Bytes::from(vec![b' '; 5000]);
         let Pieces { head, value: body, after } =
-            heads(&[]).begin("POST", "a/b", None).end(&Body { before: b"[", value: &large, after: b"]" });
+            heads(&[]).begin("POST", "a/b", None).end_head(&Body { before: b"[", value: &large, after: b"]" });
         assert_eq!((body.as_ptr(), after), (large.as_ptr(), &b"]"[..]));
         assert!(head.ends_with(b"content-length: 5002\r\n\r\n["));
     }
 
     #[test]
-    fn a_configuration_can_not_change_how_a_message_is_carried() {
+    fn configured_fields_cannot_change_how_a_message_is_carried() {
         let tricky = [("transfer-encoding", "chunked"), ("content-length", "7"), ("host", "evil.example"), ("connection", "close")];
-        let Pieces { head, .. } = heads(&tricky).begin("GET", "a/b", None).end(&Body::none());
+        let Pieces { head, .. } = heads(&tricky).begin("GET", "a/b", None).end_head(&Body::none());
         assert_eq!(
             std::str::from_utf8(&head).unwrap(),
             "GET /mcp?x=1 HTTP/1.1\r\nhost: a.example:81\r\naccept: a/b\r\ncontent-length: 0\r\n\r\n"
@@ -164,12 +163,12 @@ mod tests {
         for evil in ["a\r\nx-evil: 1", "a\nb", "a\0", "\u{e9}"] {
             fields.put("mcp-method", evil);
         }
-        assert!(!String::from_utf8_lossy(&fields.end(&Body::none()).head).contains("mcp-method"));
+        assert!(!String::from_utf8_lossy(&fields.end_head(&Body::none()).head).contains("mcp-method"));
     }
 
     #[test]
     fn a_token_stands_in_for_a_configured_one() {
-        let Pieces { head, .. } = heads(&[("authorization", "Basic x")]).begin("GET", "a/b", Some("t")).end(&Body::none());
+        let Pieces { head, .. } = heads(&[("authorization", "Basic x")]).begin("GET", "a/b", Some("t")).end_head(&Body::none());
         let text = String::from_utf8_lossy(&head).into_owned();
         assert!(text.contains("authorization: Bearer t\r\n") && !text.contains("Basic"), "{text}");
     }

@@ -1,5 +1,5 @@
-//! Answers that are longer than most: read while they come, and poured to a caller that takes them so. Others get them whole.
-//! Who takes what is not decided here.
+//! Long answers: read while they come, and poured to a caller that takes pours. Other callers get them whole. Does not decide who takes
+//! pours.
 
 use std::sync::Arc;
 
@@ -16,37 +16,38 @@ use call::tree::port::UpstreamError;
 use call::way::adapt::Member;
 use call::words::pour::{Gone, KEPT, Pour};
 
-/// Answers up to this size are read before they are looked at, in bytes.
+/// Longest answer that is read whole before it is looked at, in bytes.
 pub const LONG: usize = 256 << 10;
 
-/// Whether `reply` is an answer in JSON that is longer, or may be.
+/// Checks for an answer in JSON that is longer than [`LONG`], or may be.
 pub fn is_long(reply: &Reply) -> bool {
     reply.size().is_none_or(|size| size > LONG as u64) && reply.head.status() == 200 && !is_events(reply)
 }
 
-/// A result that has begun to be poured.
-pub struct Begun {
+/// A result whose pour has begun.
+pub struct BegunPour {
     poured: Poured,
     pour: Arc<Pour>,
-    /// What is appended to it where it lacks it.
+    /// Members to append where the result lacks them.
     lacking: &'static [Member],
 }
 
-/// What an answer is read from.
+/// Source of an answer's bytes.
 enum Source {
-    /// A body that is nothing else.
+    /// The whole body of a response.
     Body(Reply),
-    /// An event, of which a line of data has begun.
+    /// An event in whose data the answer has begun.
     Event { decoder: Decoder, body: Box<Reply>, is_open: bool, is_over: bool },
 }
 
 impl Exchange<'_> {
-    /// Pours the result of an answer in JSON, with the `lacking` members where it lacks them, if it is one and the caller takes it so.
+    /// Reads an answer in JSON and pours its result, with the `lacking` members added, if the caller takes pours; otherwise returns the
+    /// answer whole.
     pub async fn long(&self, mut reply: Reply, lacking: &'static [Member]) -> Result<Answer, UpstreamError> {
         self.within(reply.size().and_then(|size| usize::try_from(size).ok()).unwrap_or_default())?;
         let mut poured = Poured::new(&KEPT);
         let (mut start, mut is_sound) = (BytesMut::new(), true);
-        // Without a length it may turn out to be a short one.
+        // Without a length the answer may turn out short.
         while is_sound && start.len() <= LONG && poured.may_be_result() && (poured.begin().is_none() || reply.size().is_none()) {
             let Some(piece) = reply.piece().await else { break };
             let piece = piece.map_err(|e| broke(&e))?;
@@ -57,7 +58,7 @@ impl Exchange<'_> {
         let is_mine = poured.id().is_none_or(|id| self.is_mine(id, None));
         let is_result = is_mine && is_sound && poured.begin().is_some() && poured.may_be_result() && reply.size() != Some(0);
         if is_result && let Some(pour) = self.back.and_then(|back| back.begin_pour()) {
-            return self.pour(Begun { poured, pour, lacking }, start.freeze(), Source::Body(reply)).await;
+            return self.pour(BegunPour { poured, pour, lacking }, start.freeze(), Source::Body(reply)).await;
         }
         while let Some(piece) = reply.piece().await {
             let piece = piece.map_err(|e| broke(&e))?;
@@ -67,9 +68,9 @@ impl Exchange<'_> {
         self.whole(200, &start.freeze())
     }
 
-    /// Begins to pour the result, if an event whose data begins so is the answer, says one, and the caller takes it so.
-    pub fn begun(&self, data: &[u8], lacking: &'static [Member]) -> Option<Begun> {
-        // What is lost of a stream that can be taken up again comes once more.
+    /// Begins a pour, if the event whose data begins with `data` is the answer and holds a result, and the caller takes pours.
+    pub fn begun(&self, data: &[u8], lacking: &'static [Member]) -> Option<BegunPour> {
+        // After a loss, a resumable stream would repeat the part already poured.
         if self.last_id.is_some() && self.wire.era() == banyan_model::Era::Initialize {
             return None;
         }
@@ -78,17 +79,17 @@ impl Exchange<'_> {
         let is_ours = poured.id().is_some_and(|id| self.is_mine(id, None));
         let is_result = is_ours && poured.begin().is_some() && poured.may_be_result();
         let pour = self.back.filter(|_| is_result)?.begin_pour()?;
-        Some(Begun { poured, pour, lacking })
+        Some(BegunPour { poured, pour, lacking })
     }
 
-    /// Pours the result that has begun with the data of the event `decoder` is at.
-    pub async fn pour_event(&self, begun: Begun, mut decoder: Decoder, body: Reply) -> Result<Answer, UpstreamError> {
+    /// Pours the result begun in the data of the current event of `decoder`.
+    pub async fn pour_event(&self, begun: BegunPour, mut decoder: Decoder, body: Reply) -> Result<Answer, UpstreamError> {
         let (data, has_ended) = decoder.take_data();
         self.pour(begun, data, Source::Event { decoder, body: Box::new(body), is_open: !has_ended, is_over: false }).await
     }
 
-    /// `piece`: the first, which has been read.
-    async fn pour(&self, mut begun: Begun, mut piece: Bytes, mut from: Source) -> Result<Answer, UpstreamError> {
+    /// Pours the rest; `piece` was read first.
+    async fn pour(&self, mut begun: BegunPour, mut piece: Bytes, mut from: Source) -> Result<Answer, UpstreamError> {
         loop {
             self.within(begun.poured.at())?;
             begun.pass(&piece).await.map_err(|Gone| UpstreamError::Cancelled)?;
@@ -104,7 +105,7 @@ impl Exchange<'_> {
             begun.poured.read(&piece).map_err(|e| malformed(&e))?;
         }
         let kept = begun.poured.finish().map_err(|e| malformed(&e))?;
-        // It may stand behind the result.
+        // The id may stand behind the result.
         if let Some(id) = begun.poured.id().filter(|id| !self.is_mine(id, None)) {
             return Err(self.misanswered(id));
         }
@@ -120,7 +121,7 @@ impl Exchange<'_> {
 }
 
 impl Source {
-    /// The next piece of the answer; `None` at its end.
+    /// Reads the next piece of the answer; `None` at its end.
     async fn piece(&mut self) -> Result<Option<Bytes>, UpstreamError> {
         let (decoder, body, is_open, is_over) = match self {
             Self::Body(reply) => return reply.piece().await.transpose().map_err(|e| broke(&e)),
@@ -147,8 +148,8 @@ impl Source {
     }
 }
 
-impl Begun {
-    /// Passes on what of `piece`, which was read last, belongs to the result.
+impl BegunPour {
+    /// Passes on the part of `piece`, the last bytes read, that belongs to the result.
     async fn pass(&self, piece: &Bytes) -> Result<(), Gone> {
         let poured = &self.poured;
         let start = poured.at() - piece.len();
@@ -167,7 +168,7 @@ impl Begun {
         if piece.is_empty() { Ok(()) } else { self.pour.push(piece).await }
     }
 
-    /// What goes in front of the brace that ends the result.
+    /// Makes the missing members, to stand before the closing brace of the result.
     fn appended(&self) -> Bytes {
         let mut out = Vec::new();
         for (name, value) in self.lacking.iter().filter(|(name, _)| !self.poured.has(name)) {

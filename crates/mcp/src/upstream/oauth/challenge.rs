@@ -1,23 +1,23 @@
-//! What a refusal with 401 or 403 asks for (RFC 6750, RFC 9728). Decides nothing.
+//! Demands of a refusal with 401 or 403 (RFC 6750, RFC 9728). Decides nothing.
 
 use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
-/// A refusal, read.
+/// A refusal's demand.
 pub struct Challenge {
     pub wants: Wants,
-    /// The header as it came, for discovery.
+    /// Header as it came, for discovery.
     pub header: Option<String>,
-    /// The scopes that were named.
+    /// Scopes named.
     pub scopes: Vec<String>,
 }
 
-/// What would help.
+/// Remedy for a refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wants {
     /// A token with more scopes.
     More,
-    /// Nothing that a sign-in can give.
+    /// A sign-in would not help.
     Nothing,
     /// A token, or another one.
     Token,
@@ -37,7 +37,7 @@ impl Challenge {
     }
 }
 
-/// The scopes that a refusal asks for. Checks hold any header against it.
+/// Reads the scopes from any header, for fuzzing.
 pub fn asked(status: u16, header: &str, url: &Url) -> Vec<String> {
     Challenge::new(status, Some(header), url).scopes
 }

@@ -13,17 +13,17 @@ use crate::upstream::oauth::record::Record;
 use crate::upstream::oauth::sign_in::Pending;
 use crate::upstream::oauth::{AuthError, Client, State, Token};
 
-/// rmcp's state machine, and the place where it leaves what it got.
+/// State machine of rmcp, and the store in which it leaves tokens.
 pub struct Grantor {
     pub manager: AuthorizationManager,
     pub memory: InMemoryCredentialStore,
 }
 
-/// Why a refresh gave no token.
+/// Reasons for a failed refresh.
 enum NotRefreshed {
-    /// The authorization server will not do it again.
+    /// The authorization server refuses the refresh token.
     Finally,
-    /// It may work later.
+    /// A later try may work.
     ForNow(AuthError),
 }
 
@@ -54,7 +54,7 @@ impl Client {
         self.ask(state, grantor, challenge, &found).await.map(Some)
     }
 
-    /// A token by the refresh token of the record; `None` when a person has to sign in again.
+    /// Gets a token by the refresh token of the record; `None` when a person has to sign in again.
     pub(super) async fn refresh(&self, state: &mut State) -> Result<Option<Token>, AuthError> {
         if state.grantor.is_none() {
             let mut grantor = self.grantor().await?;
@@ -74,7 +74,7 @@ impl Client {
                 state.grantor = Some(grantor);
                 Err(error)
             }
-            // Perhaps only because another process has used the refresh token before.
+            // Another process may have used the refresh token before.
             Err(NotRefreshed::Finally) if self.reload(state).await => Ok(state.record.as_ref().and_then(Record::token)),
             Err(NotRefreshed::Finally) => {
                 state.record = state.record.take().map(Record::without_token);
@@ -86,7 +86,7 @@ impl Client {
 
     async fn refresh_by(&self, state: &mut State, grantor: &Grantor) -> Result<Option<Token>, NotRefreshed> {
         let Some(mut record) = state.record.clone() else { return Err(NotRefreshed::Finally) };
-        // The memory is never unavailable.
+        // The store in memory never fails.
         let _saved = grantor.memory.save(record.credentials.clone()).await;
         match grantor.manager.refresh_token().await {
             Ok(_) => {}
@@ -104,7 +104,7 @@ impl Client {
             return Err(AuthError::Config { mount: self.mount.clone(), why });
         };
         let mut scopes = self.scopes(&grantor.manager, state, challenge).await;
-        // There is nobody here to stay away.
+        // A client with credentials of its own needs no person.
         scopes.retain(|scope| scope != "offline_access");
         let mut resource = self.url.clone();
         resource.set_fragment(None);
@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Tokens and registrations belong to the authorization server that gave them, and are never shown to another.
+    /// Forgets tokens and registrations of another authorization server, which must never be shown to this one.
     fn forget_other_issuer(&self, state: &mut State, issuer: Option<&str>) {
         let other = state.record.as_ref().is_some_and(|record| record.issuer() != issuer);
         if other {
@@ -143,7 +143,7 @@ impl Client {
         }
     }
 
-    /// Makes the client of the record, or of the configuration, the one that asks.
+    /// Gives the manager the client of the record, or of the configuration.
     async fn configure(&self, grantor: &mut Grantor, record: Option<&Record>) -> Result<(), AuthError> {
         let Some(record) = record else { return Ok(()) };
         let redirect = record.redirect.clone().unwrap_or_else(|| "http://127.0.0.1/callback".into());
@@ -155,7 +155,7 @@ impl Client {
         grantor.manager.configure_client(client).map_err(|error| self.failed(&error))
     }
 
-    /// The configured secret of the client.
+    /// Configured secret of the client.
     pub(super) async fn secret(&self) -> Result<Option<String>, AuthError> {
         let Some(reference) = self.config.client_secret.clone() else { return Ok(None) };
         let resolved = tokio::task::spawn_blocking(move || reference.resolve(&SystemSources)).await;
@@ -166,7 +166,7 @@ impl Client {
     }
 
     async fn grantor(&self) -> Result<Grantor, AuthError> {
-        // What a server's metadata names may be a private address only where the server itself is at one.
+        // Metadata may name private addresses only where the server itself is at a private address.
         let made = if is_private(&self.url).await {
             AuthorizationManager::new_allowing_private_addresses(self.url.clone()).await
         } else {
@@ -183,14 +183,14 @@ impl Client {
     }
 }
 
-/// Whether a server is inside a network of our own.
+/// Checks that a server is inside a private network.
 async fn is_private(url: &url::Url) -> bool {
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
     let Ok(found) = tokio::net::lookup_host((host.trim_matches(['[', ']']), port)).await else { return false };
     are_private(found.map(|address| address.ip()))
 }
 
-/// Whether all of them are: a server outside may have whatever it likes among its addresses, to be taken for one inside.
+/// Checks that all addresses are private: an outside server could add a private address to pass for an inside one.
 fn are_private(mut addresses: impl Iterator<Item = IpAddr>) -> bool {
     let private = |address: IpAddr| match address {
         IpAddr::V4(address) => address.is_private(),
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_a_server_that_is_inside_itself_may_name_addresses_inside() {
+    async fn only_an_inside_server_may_name_inside_addresses() {
         for (host, wanted) in [
             ("10.1.2.3", true),
             ("192.168.0.1", true),

@@ -1,9 +1,8 @@
-//! Signing in at upstreams by OAuth, with rmcp's `auth` module for the protocol: discovery, PKCE, resource indicators, `iss`,
-//! registration, refresh.
+//! Signing in at upstreams by OAuth, with rmcp's `auth` module for the protocol: discovery, PKCE, resource indicators, `iss`, registration,
+//! refresh.
 //!
-//! What is here is around it: one sign-in at a time for each mount, the redirect on loopback, the browser, tokens that
-//! outlive the process, and when to give up. A token is only ever sent to the mount it was made for; no credential of a
-//! caller is used for anything here.
+//! Adds everything around it: a single sign-in at a time for each mount, the redirect on loopback, the browser, tokens that outlive the
+//! process, and giving up. A token is only ever sent to the mount of its sign-in; no credential of a caller is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,10 +31,10 @@ use crate::upstream::oauth::grant::Grantor;
 use crate::upstream::oauth::record::{Record, Store};
 use crate::upstream::oauth::sign_in::Pending;
 
-/// How long before its end a token is no longer used.
+/// Time before its end from which a token is no longer used.
 const EARLY: Duration = Duration::from_secs(60);
 
-/// Signs in at one mount and keeps its token.
+/// Signs in at a mount and keeps its token.
 pub struct OAuthClient(Arc<Client>);
 
 struct Client {
@@ -43,16 +42,16 @@ struct Client {
     url: Url,
     config: resolved::OAuth,
     store: Store,
-    /// The token that requests carry.
+    /// Token in use.
     token: ArcSwapOption<Token>,
     state: Mutex<State>,
-    /// Counts sign-ins and refreshes that worked.
+    /// Counts successful sign-ins and refreshes.
     renewed: watch::Sender<u64>,
-    /// Opens an address in a browser; `false` where there is none.
+    /// Opens an address in a browser; `false` without a browser.
     open: fn(&str) -> bool,
 }
 
-/// A token and when it stops to be used.
+/// A token and the end of its use.
 #[derive(Clone)]
 struct Token {
     secret: Secret,
@@ -65,23 +64,23 @@ impl Token {
     }
 }
 
-/// What only one task at a time works on.
+/// State for one task at a time.
 #[derive(Default)]
 struct State {
-    /// Whether the store has been read.
+    /// The store has been read.
     loaded: bool,
     record: Option<Record>,
-    /// Ready to refresh; made when it is first needed.
+    /// Ready to refresh; made on first use.
     grantor: Option<Grantor>,
-    /// A sign-in that waits for a person.
+    /// Sign-in that waits for a person.
     pending: Option<Pending>,
-    /// When a person last signed in, and when a browser was last opened in vain.
+    /// Time of a person's last sign-in, and of the last browser opened in vain.
     signed_in: Option<Instant>,
     in_vain: Option<Instant>,
 }
 
 impl OAuthClient {
-    /// A client for the mount `mount` at `url`, whose tokens are kept in the keyring or below `state_dir`.
+    /// Makes a client for the mount `mount` at `url`, with tokens in the keyring or below `state_dir`.
     pub fn new(mount: &str, url: Url, config: resolved::OAuth, state_dir: &Path) -> Self {
         Self(Arc::new(Client {
             mount: mount.into(),
@@ -95,8 +94,7 @@ impl OAuthClient {
         }))
     }
 
-    /// The token to send with the next request; `None` before anybody has signed in. Refreshed before it ends, by one task
-    /// for all.
+    /// Token for the next request; `None` before the first sign-in. A single task refreshes the token for all before its end.
     pub async fn token(&self) -> Result<Option<Secret>, AuthError> {
         let client = &self.0;
         if let Some(token) = client.token.load().as_deref().filter(|token| token.is_fresh()) {
@@ -114,10 +112,10 @@ impl OAuthClient {
         Ok(None)
     }
 
-    /// Does what the answer 401 or 403 asks for: takes a newer token, refreshes, or signs in. `Ok`: send the request again.
+    /// Meets the demand of a 401 or 403: takes a newer token, refreshes, or signs in. `Ok` means that the request should be sent again.
     ///
-    /// `sent` is the `Authorization` header that the refused request carried. Where a person is needed, waits for a minute
-    /// if a browser could be opened, and says where to sign in otherwise; the sign-in stays open for ten minutes.
+    /// `sent` is the `Authorization` header of the refused request. Where a person is needed, waits for a minute if a browser could be
+    /// opened, and otherwise fails with the address; the sign-in stays open for ten minutes.
     pub async fn challenged(&self, status: u16, www_authenticate: Option<&str>, sent: Option<&str>) -> Result<(), AuthError> {
         let client = &self.0;
         let challenge = Challenge::new(status, www_authenticate, &client.url);
@@ -138,7 +136,7 @@ impl OAuthClient {
         pending.wait(&client.mount).await
     }
 
-    /// Signs in as if the server had asked for it, whether there is a token or not. `announce` is given the address to open.
+    /// Signs in without a demand of the server, even with a good token. `announce` gets the address to open.
     pub async fn sign_in(&self, announce: impl FnOnce(&str)) -> Result<(), AuthError> {
         let client = &self.0;
         let pending = {
@@ -166,7 +164,7 @@ impl OAuthClient {
         self.0.store.clear().await
     }
 
-    /// Changes its value each time there is a new token, so that whoever waits for a sign-in can try again.
+    /// Counts new tokens, so that those who wait for a sign-in can try again.
     pub fn renewed(&self) -> watch::Receiver<u64> {
         self.0.renewed.subscribe()
     }
@@ -179,7 +177,7 @@ impl std::fmt::Debug for OAuthClient {
 }
 
 impl Client {
-    /// Whether there is a token that the refused request did not carry.
+    /// Checks for a token that the refused request did not carry.
     fn has_newer(&self, state: &State, sent: Option<&str>) -> bool {
         let Some(token) = state.record.as_ref().and_then(Record::token).filter(Token::is_fresh) else { return false };
         if sent.is_some_and(|sent| sent.strip_prefix("Bearer ") == Some(token.secret.expose())) {
@@ -195,7 +193,7 @@ impl Client {
         secret
     }
 
-    /// Takes a new record into use, and keeps it.
+    /// Puts a new record to use, and saves it.
     async fn settle(&self, state: &mut State, record: Record) -> Option<Token> {
         let token = record.token();
         self.token.store(token.clone().map(Arc::new));
@@ -214,7 +212,7 @@ impl Client {
         }
     }
 
-    /// Reads the store again: another process may have signed in, such as `banyan auth`. `true`: it has.
+    /// Reads the store again; `true` if another process, such as `banyan auth`, has signed in.
     async fn reload(&self, state: &mut State) -> bool {
         state.loaded = true;
         let Some(found) = self.store.load().await else { return false };

@@ -1,5 +1,4 @@
-//! What is kept of a sign-in between runs: in the system's keyring where there is one, else in a file that only its owner
-//! can read. Does not refresh anything.
+//! Record of a sign-in between runs: in the system's keyring, or else in a file that only its owner can read. Does not refresh tokens.
 
 use std::fs::Permissions;
 use std::io;
@@ -15,20 +14,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::upstream::oauth::{AuthError, EARLY, Token};
 
-/// Longer than this no token is taken to last, whatever its server says.
+/// Longest life of a token, whatever its server says.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// A sign-in that worked.
+/// A successful sign-in.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Record {
-    /// The server it is for: a mount that moves has to sign in again.
+    /// URL of the server; a mount that moves has to sign in again.
     url: String,
     pub credentials: StoredCredentials,
-    /// The secret of a client that the authorization server registered.
+    /// Secret of a client registered by the authorization server.
     pub client_secret: Option<String>,
-    /// What was registered as redirect.
+    /// Redirect as registered.
     pub redirect: Option<String>,
-    /// Scopes that have been asked for, granted or not.
+    /// Scopes asked for, granted or not.
     pub asked_scopes: Vec<String>,
 }
 
@@ -38,7 +37,7 @@ impl Record {
         Self { url: url.into(), credentials, client_secret: None, redirect: None, asked_scopes: Vec::new() }
     }
 
-    /// The token, whether or not it has ended.
+    /// Token, even if it has ended.
     pub(super) fn token(&self) -> Option<Token> {
         let response = self.credentials.token_response.as_ref()?;
         let until = response.expires_in().zip(self.credentials.token_received_at).map(|(lasts, received)| {
@@ -47,18 +46,18 @@ impl Record {
             let left = ends.and_then(|ends| ends.duration_since(SystemTime::now()).ok()).unwrap_or_default().min(LONGEST);
             // A token that never lived longer than the margin is used until its very end.
             let margin = if lasts > EARLY * 2 { EARLY } else { Duration::ZERO };
-            // Not longer than a year, which every clock can hold.
+            // A year at most, which every clock can hold.
             Instant::now() + left.saturating_sub(margin)
         });
         Some(Token { secret: Secret::new(response.access_token().secret().as_str()), until })
     }
 
-    /// Whether there is a refresh token.
+    /// Checks for a refresh token.
     pub fn can_refresh(&self) -> bool {
         self.credentials.token_response.as_ref().is_some_and(|response| response.refresh_token().is_some())
     }
 
-    /// Gives the issuer of the credentials.
+    /// Issuer of the credentials.
     pub fn issuer(&self) -> Option<&str> {
         self.credentials.issuer.as_deref()
     }
@@ -68,35 +67,35 @@ impl Record {
         self.credentials.token_received_at > other.credentials.token_received_at
     }
 
-    /// The registration alone.
+    /// Keeps only the registration.
     pub fn without_token(mut self) -> Self {
         self.credentials.token_response = None;
         self
     }
 }
 
-/// The place of one mount's record.
+/// Place of a mount's record.
 pub struct Store {
     url: String,
-    /// The entry in the keyring; `None`: the keyring is not used.
+    /// Entry in the keyring; `None`: the keyring is not used.
     entry: Option<String>,
     file: PathBuf,
 }
 
 impl Store {
-    /// Makes the store of one mount's record.
+    /// Makes the store of a mount's record.
     pub fn new(mount: &str, url: &str, state_dir: &Path) -> Self {
         let file = state_dir.join("oauth").join(format!("{mount}.json"));
         Self { url: url.into(), entry: Some(format!("oauth:{mount}")), file }
     }
 
-    /// The same without the keyring.
+    /// Leaves out the keyring.
     #[cfg(test)]
     pub fn in_file(self) -> Self {
         Self { entry: None, ..self }
     }
 
-    /// The record, if there is one for this server. One that can't be read is as good as none: it is made again.
+    /// Loads the record of this server, if any. An unreadable record counts as missing, and is made again.
     pub async fn load(&self) -> Option<Record> {
         let (entry, file) = (self.entry.clone(), self.file.clone());
         let text = apart(move || match std::fs::read_to_string(&file) {
@@ -107,7 +106,7 @@ impl Store {
         (record.url == self.url).then_some(record)
     }
 
-    /// Saves the record in the keyring, or without one in a file.
+    /// Saves the record in the keyring, or without a keyring in a file.
     pub async fn save(&self, record: &Record) -> Result<(), AuthError> {
         let text = serde_json::to_string(record).map_err(|error| self.failed(io::Error::other(error)))?;
         let (entry, file) = (self.entry.clone(), self.file.clone());
@@ -123,7 +122,7 @@ impl Store {
     pub async fn clear(&self) -> Result<(), AuthError> {
         let (entry, file) = (self.entry.clone(), self.file.clone());
         let cleared = apart(move || {
-            // Without a keyring there is nothing in it.
+            // Without a keyring there is no entry.
             let _was_kept = entry.map(|entry| keyring::remove(&entry));
             absent(std::fs::remove_file(&file))
         });
@@ -135,7 +134,7 @@ impl Store {
     }
 }
 
-/// Files and keyrings may block.
+/// Runs work on files and keyrings, which may block, on a thread of its own.
 async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

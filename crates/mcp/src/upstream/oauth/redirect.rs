@@ -1,6 +1,6 @@
-//! The loopback address that the authorization server sends the browser back to (RFC 8252, section 7.3).
+//! Loopback address to which the authorization server sends the browser back (RFC 8252, section 7.3).
 //!
-//! Serves one sign-in: anything that does not carry its `state` is turned away and changes nothing.
+//! Serves a single sign-in: a request without its `state` is turned away and changes nothing.
 
 use std::convert::Infallible;
 use std::io;
@@ -18,11 +18,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use url::Url;
 
-/// Most connections at a time. Browsers open several, and one that says nothing keeps none of the others waiting.
+/// Most connections at a time. Browsers open several, and a silent one must not hold up the others.
 const MOST: usize = 32;
-/// The longest head that is read, in bytes.
+/// Longest head read, in bytes.
 const LONGEST: usize = 16 << 10;
-/// How long a browser may take for its request.
+/// Longest wait for a browser's request.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PATH: &str = "/callback";
 
@@ -32,30 +32,30 @@ pub struct Redirect {
     port: u16,
 }
 
-/// What came back.
+/// Parameters of the redirect.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Returned {
+pub struct RedirectParameters {
     pub state: String,
     pub issuer: Option<String>,
-    /// The code, or why there is none.
+    /// The code, or the reason for its absence.
     pub outcome: Result<String, String>,
 }
 
 impl Redirect {
-    /// Listens at `port` of 127.0.0.1; 0 takes any free one.
+    /// Listens at `port` of 127.0.0.1; 0 takes any free port.
     pub async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
     }
 
-    /// The address for the authorization server.
+    /// Address for the authorization server.
     pub fn uri(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
     /// Waits until the browser brings back `state`.
-    pub async fn wait(self, state: &str) -> io::Result<Returned> {
+    pub async fn wait(self, state: &str) -> io::Result<RedirectParameters> {
         let state: Arc<str> = state.into();
         let mut connections = JoinSet::new();
         loop {
@@ -73,8 +73,8 @@ impl Redirect {
     }
 }
 
-/// Answers one request, and gives what it brought back once the answer is on its way.
-async fn serve(stream: TcpStream, state: Arc<str>) -> Option<Returned> {
+/// Answers a request; returns its parameters once the answer is on its way.
+async fn serve(stream: TcpStream, state: Arc<str>) -> Option<RedirectParameters> {
     let found = Mutex::new(None);
     let service = service_fn(async |request: Request<Incoming>| {
         let target = request.uri().path_and_query().filter(|_| request.method() == Method::GET);
@@ -87,15 +87,15 @@ async fn serve(stream: TcpStream, state: Arc<str>) -> Option<Returned> {
     });
     let mut http = http1::Builder::new();
     let connection = http.keep_alive(false).max_buf_size(LONGEST).serve_connection(TokioIo::new(stream), service);
-    // A browser that has gone, or takes too long, has brought back what it has.
+    // A browser that left or was too slow has still brought its parameters.
     let _ended = tokio::time::timeout(PATIENCE, connection).await;
     found.into_inner().ok().flatten()
 }
 
-fn answer(returned: Option<&Returned>) -> Response<Full<Bytes>> {
+fn answer(returned: Option<&RedirectParameters>) -> Response<Full<Bytes>> {
     let (status, text) = match returned {
         None => (StatusCode::NOT_FOUND, "This address is only for the sign-in that is under way."),
-        Some(Returned { outcome: Ok(_), .. }) => (StatusCode::OK, "Signed in. You can close this window."),
+        Some(RedirectParameters { outcome: Ok(_), .. }) => (StatusCode::OK, "Signed in. You can close this window."),
         Some(_) => (StatusCode::OK, "The sign-in was refused. You can close this window."),
     };
     let body = format!("<!doctype html><meta charset=utf-8><title>Banyan</title><p>{text}</p>");
@@ -112,7 +112,7 @@ fn answer(returned: Option<&Returned>) -> Response<Full<Bytes>> {
     answer
 }
 
-fn read(target: &str) -> Option<Returned> {
+fn read(target: &str) -> Option<RedirectParameters> {
     let query = target.strip_prefix(PATH)?.strip_prefix('?')?;
     let url = Url::parse(&format!("http://127.0.0.1/?{query}")).ok()?;
     let value = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
@@ -125,7 +125,7 @@ fn read(target: &str) -> Option<Returned> {
         (None, Some(code)) => Ok(code),
         (None, None) => return None,
     };
-    Some(Returned { state: value("state")?, issuer: value("iss"), outcome })
+    Some(RedirectParameters { state: value("state")?, issuer: value("iss"), outcome })
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
         for _ in 0..MOST - 1 {
             silent.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
         }
-        // One after the other, they would take longer than this together.
+        // In turn, these would take longer than the limit together.
         let answer = tokio::time::timeout(PATIENCE * 3, asked(port, "code=y&state=right")).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert_eq!(waiting.await.unwrap().outcome, Ok("y".into()));

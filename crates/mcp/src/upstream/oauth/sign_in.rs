@@ -1,5 +1,4 @@
-//! A sign-in by a person: the address to open, the wait for the browser's return, the exchange of its code. Refreshes
-//! nothing.
+//! A sign-in by a person: the address to open, the wait for the browser's return, the exchange of its code. Refreshes nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,19 +14,19 @@ use url::Url;
 use crate::upstream::oauth::challenge::{Challenge, Wants};
 use crate::upstream::oauth::grant::Grantor;
 use crate::upstream::oauth::record::Record;
-use crate::upstream::oauth::redirect::{Redirect, Returned};
+use crate::upstream::oauth::redirect::{Redirect, RedirectParameters};
 use crate::upstream::oauth::{AuthError, Client, State};
 
-/// How long a sign-in stays open for the person.
+/// Time for the person to finish a sign-in.
 const OPEN_FOR: Duration = Duration::from_secs(600);
-/// How long a request waits for the person when a browser was opened.
+/// Longest wait of a request for the person, with a browser opened.
 const WAIT: Duration = Duration::from_secs(60);
-/// After a sign-in that came to nothing, no browser is opened by itself for this long.
+/// Pause after a failed sign-in before a browser is opened again unasked.
 const REST: Duration = Duration::from_secs(600);
-/// A token that is refused this soon after a sign-in will not be accepted after the next one either.
+/// Time after a sign-in within which a refused token means that the next would be refused too.
 const TOO_SOON: Duration = Duration::from_secs(30);
 
-/// The name under which authorization servers register us.
+/// Name of our registration at authorization servers.
 const CLIENT_NAME: &str = "Banyan";
 
 /// A sign-in that waits for a person.
@@ -35,22 +34,22 @@ const CLIENT_NAME: &str = "Banyan";
 pub struct Pending {
     url: Arc<str>,
     opened: bool,
-    /// How it ended, once it has.
+    /// Outcome, once over.
     outcome: watch::Receiver<Option<Result<(), String>>>,
 }
 
 impl Pending {
-    /// Gives the address for signing in.
+    /// Address for signing in.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Waits for a while if a browser was opened; otherwise only says where to sign in.
+    /// Waits for a while if a browser was opened; otherwise fails with the address.
     pub async fn wait(mut self, mount: &str) -> Result<(), AuthError> {
         let limit = if self.opened { WAIT } else { Duration::ZERO };
         let ended = tokio::time::timeout(limit, self.outcome.wait_for(Option::is_some)).await;
         match ended {
-            Ok(Ok(outcome)) => told(mount, outcome.clone()),
+            Ok(Ok(outcome)) => report(mount, outcome.clone()),
             Ok(Err(_)) | Err(_) => Err(AuthError::SignIn { mount: mount.into(), url: self.url.to_string() }),
         }
     }
@@ -58,27 +57,27 @@ impl Pending {
     /// Waits until the person is through or has let the time pass.
     pub async fn wait_until_the_end(mut self, mount: &str) -> Result<(), AuthError> {
         match self.outcome.wait_for(Option::is_some).await {
-            Ok(outcome) => told(mount, outcome.clone()),
-            Err(_) => told(mount, None),
+            Ok(outcome) => report(mount, outcome.clone()),
+            Err(_) => report(mount, None),
         }
     }
 }
 
-fn told(mount: &str, outcome: Option<Result<(), String>>) -> Result<(), AuthError> {
+fn report(mount: &str, outcome: Option<Result<(), String>>) -> Result<(), AuthError> {
     let outcome = outcome.unwrap_or_else(|| Err("the sign-in was given up".into()));
     outcome.map_err(|why| AuthError::Denied { mount: mount.into(), why })
 }
 
-/// Who we are to the authorization server.
+/// Our identity at the authorization server.
 struct Identity {
     id: String,
     secret: Option<String>,
-    /// Whether the authorization server gave us both.
+    /// The authorization server issued both.
     registered: bool,
 }
 
-/// What the task that waits for the browser needs.
-struct Waiting {
+/// Parameters of the task that waits for the browser.
+struct BrowserWait {
     session: AuthorizationSession,
     memory: InMemoryCredentialStore,
     identity: Identity,
@@ -111,7 +110,7 @@ impl Client {
         }
         let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| self.failed(&error))?;
         let url: Arc<str> = session.auth_url.as_str().into();
-        let waiting = Waiting { state: state_of(&url), session, memory, identity, scopes };
+        let waiting = BrowserWait { state: state_of(&url), session, memory, identity, scopes };
 
         let rested = state.in_vain.is_none_or(|at| at.elapsed() > REST);
         let opened = rested && (self.open)(&url);
@@ -128,7 +127,7 @@ impl Client {
     }
 
     /// Waits for the browser's return and exchanges the code.
-    async fn conclude(&self, waiting: Waiting, redirect: Redirect, opened: bool) -> Result<(), String> {
+    async fn conclude(&self, waiting: BrowserWait, redirect: Redirect, opened: bool) -> Result<(), String> {
         let uri = redirect.uri();
         let returned = tokio::time::timeout(OPEN_FOR, redirect.wait(&waiting.state)).await;
         let exchanged = match returned {
@@ -154,14 +153,14 @@ impl Client {
         Ok(())
     }
 
-    async fn exchange(&self, waiting: &Waiting, returned: Returned) -> Result<(), String> {
+    async fn exchange(&self, waiting: &BrowserWait, returned: RedirectParameters) -> Result<(), String> {
         let code = returned.outcome?;
         let exchanged = waiting.session.handle_callback_with_issuer(&code, &returned.state, returned.issuer.as_deref()).await;
         exchanged.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Listens for the browser: at the configured port, or at that of the last sign-in, which a registration may be bound
-    /// to, or at any.
+    /// Listens for the browser: at the configured port, or at the port of the last sign-in, to which a registration may be bound, or at
+    /// any.
     async fn redirect(&self, state: &State) -> Result<Redirect, AuthError> {
         let failed = |port| move |source| AuthError::Redirect { mount: self.mount.clone(), port, source };
         if let Some(port) = self.config.redirect_port {
@@ -176,7 +175,7 @@ impl Client {
         Redirect::bind(0).await.map_err(failed(0))
     }
 
-    /// What to ask for: what the server names, else what is configured; and never less than before (SEP-2350).
+    /// Scopes to ask for: those named by the server, or else by the configuration; never fewer than before (SEP-2350).
     pub(super) async fn scopes(&self, manager: &AuthorizationManager, state: &State, challenge: &Challenge) -> Vec<String> {
         let defaults: Vec<&str> = self.config.scopes.iter().map(String::as_str).collect();
         let mut scopes = match challenge.wants {
@@ -185,14 +184,14 @@ impl Client {
         };
         if let Some(record) = &state.record {
             let before = record.credentials.granted_scopes.iter().chain(&record.asked_scopes);
-            // As many as a server has granted.
+            // A set, since a server may have granted any number.
             let mut known: HashSet<String> = scopes.iter().cloned().collect();
             scopes.extend(before.filter(|scope| known.insert((*scope).clone())).cloned());
         }
         scopes
     }
 
-    /// Who we are: as configured, else by a metadata document, else as registered before, else newly registered.
+    /// Chooses our identity: as configured, else by a metadata document, else as registered before, else newly registered.
     async fn identity(
         &self,
         manager: &mut AuthorizationManager,
@@ -215,7 +214,7 @@ impl Client {
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         match manager.register_client(CLIENT_NAME, redirect, &scopes).await {
             Ok(registered) => Ok(Identity { id: registered.client_id, secret: registered.client_secret, registered: true }),
-            // The endpoints were only guessed: this server knows nothing of OAuth.
+            // The endpoints were guessed, so this server offers no OAuth.
             Err(_) if !found.source.is_discovered() => Err(AuthError::NotOffered { mount: self.mount.clone() }),
             Err(error) => Err(self.failed(&error)),
         }

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use crate::upstream::oauth::*;
 
 #[tokio::test]
-async fn without_a_browser_the_error_says_where_to_sign_in_and_the_token_comes_with_the_redirect() {
+async fn without_a_browser_the_error_has_the_address() {
     let server = Server::start(Settings::default()).await;
     let (client, _dir) = server.client(OAuth::default());
     assert!(client.token().await.unwrap().is_none());
@@ -39,7 +39,7 @@ async fn without_a_browser_the_error_says_where_to_sign_in_and_the_token_comes_w
 }
 
 #[tokio::test]
-async fn with_a_browser_the_request_waits_until_the_person_is_through() {
+async fn with_a_browser_the_request_waits_for_the_person() {
     let server = Server::start(Settings::default()).await;
     let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
     let calls = (0..10).map(|_| client.challenged(401, None, None));
@@ -51,7 +51,7 @@ async fn with_a_browser_the_request_waits_until_the_person_is_through() {
 }
 
 #[tokio::test]
-async fn a_token_is_refreshed_when_it_ends_once_for_all_who_want_it() {
+async fn an_ended_token_is_refreshed_once_for_all() {
     let server = Server::start(Settings { expires_in: 1, ..Settings::default() }).await;
     let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
     client.challenged(401, None, None).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_token_is_refreshed_when_it_ends_once_for_all_who_want_it() {
 }
 
 #[tokio::test]
-async fn m1_a_token_that_lasts_for_ever_is_one_that_lasts_a_year() {
+async fn m1_an_endless_token_lasts_a_year() {
     for expires_in in [u64::MAX, i64::MAX.cast_unsigned(), 1 << 62] {
         let server = Server::start(Settings { expires_in, ..Settings::default() }).await;
         let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
@@ -74,13 +74,13 @@ async fn m1_a_token_that_lasts_for_ever_is_one_that_lasts_a_year() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_is_refreshed_and_a_rejected_refresh_leads_back_to_the_person() {
+async fn a_rejected_refresh_leads_back_to_the_person() {
     let server = Server::start(Settings::default()).await;
     let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
     client.challenged(401, None, None).await.unwrap();
     client.challenged(401, None, Some("Bearer token-1")).await.unwrap();
     assert_eq!(client.token().await.unwrap().unwrap().expose(), "token-2");
-    // Somebody else's refusal came late: there is a newer token already.
+    // A refusal of another request came late, after a newer token.
     client.challenged(401, None, Some("Bearer token-1")).await.unwrap();
     assert_eq!(server.count("refresh_token"), 1);
 
@@ -90,7 +90,7 @@ async fn a_revoked_token_is_refreshed_and_a_rejected_refresh_leads_back_to_the_p
 }
 
 #[tokio::test]
-async fn a_token_outlives_the_process_in_a_file_that_only_its_owner_reads() {
+async fn a_token_outlives_the_process_in_a_private_file() {
     let server = Server::start(Settings::default()).await;
     let (client, dir) = server.client_with(OAuth::default(), open_in_background);
     client.challenged(401, None, None).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_sign_in_of_another_process_is_seen() {
 }
 
 #[tokio::test]
-async fn a_missing_scope_is_asked_for_once_together_with_the_old_ones() {
+async fn a_missing_scope_is_asked_for_once() {
     let server = Server::start(Settings::default()).await;
     let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
     client.challenged(401, Some(&server.challenge("scope=\"read\"")), None).await.unwrap();
@@ -141,7 +141,7 @@ async fn a_missing_scope_is_asked_for_once_together_with_the_old_ones() {
 }
 
 #[tokio::test]
-async fn a_person_who_says_no_is_not_asked_again_at_once() {
+async fn a_refusing_person_is_not_asked_again_at_once() {
     let server = Server::start(Settings { deny: true, ..Settings::default() }).await;
     let (client, _dir) = server.client_with(OAuth::default(), open_in_background);
     let error = client.challenged(401, None, None).await.unwrap_err();
@@ -152,7 +152,7 @@ async fn a_person_who_says_no_is_not_asked_again_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_offers_no_sign_in_is_said_to_want_a_configured_token() {
+async fn a_server_without_sign_in_wants_a_configured_token() {
     let server = Server::start(Settings { no_oauth: true, ..Settings::default() }).await;
     let (client, _dir) = server.client(OAuth::default());
     let error = client.challenged(401, None, None).await.unwrap_err();
@@ -161,7 +161,7 @@ async fn a_server_that_offers_no_sign_in_is_said_to_want_a_configured_token() {
 }
 
 #[tokio::test]
-async fn a_configured_client_is_used_as_it_is_and_by_itself_where_nobody_signs_in() {
+async fn a_configured_client_needs_no_registration_and_no_person() {
     let server = Server::start(Settings::default()).await;
     let configured = OAuth { client_id: Some("me".into()), client_secret: Some(SecretRef::plain("hush")), ..OAuth::default() };
     let (person, _dir) = server.client_with(configured.clone(), open_in_background);
@@ -193,7 +193,7 @@ fn open_in_background(url: &str) -> bool {
     true
 }
 
-/// What a browser does: goes where it is sent, until it is sent nowhere.
+/// Acts as a browser: follows redirects to the last.
 async fn browse(url: &str) {
     reqwest::get(url).await.unwrap().error_for_status().unwrap();
 }
