@@ -1,4 +1,4 @@
-//! Ends streams and sessions whose credential is gone from the configuration. Ignores requests, each of which is admitted anew. Streams
+//! Ends streams and sessions whose credential is gone from the configuration, but not requests, each of which is admitted anew. Streams
 //! with an expired token end where they were opened, and their session goes on.
 
 use std::collections::BTreeSet;

@@ -21,12 +21,7 @@ pub enum AuthError {
     #[error(
         "`{mount}` wants a sign-in but does not say properly how ({why}): tell who runs that server, or give a token under its `headers`"
     )]
-    Discovery {
-        /// The mount.
-        mount: String,
-        /// What was found.
-        why: String,
-    },
+    Discovery { mount: String, why: String },
     #[error(
         "`{mount}` wants a credential and offers no sign-in: put its token under `headers`, such as Authorization = \"Bearer ${{env:TOKEN}}\""
     )]
