@@ -82,7 +82,7 @@ pub(crate) fn parents(join: &Join) -> Vec<Finding> {
 pub(crate) fn servers<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Finding> {
     let attempt = |mount: &Mount| match &mount.transport {
         Transport::Http(remote) | Transport::Sse(remote) => Some(Attempt::begin(remote.url.host_str(), remote.url.port_or_known_default())),
-        Transport::Rooms | Transport::Stdio(_) => None,
+        Transport::Family(_) | Transport::Stdio(_) => None,
     };
     // All begin before the first is waited for.
     let tried: Vec<(&Mount, Option<Attempt>)> = mounts.map(|mount| (mount, attempt(mount))).collect();
@@ -120,7 +120,7 @@ fn server(mount: &Mount, attempt: Option<Attempt>) -> Vec<Finding> {
             let place = tried.and_then(Result::ok).unwrap_or_default();
             (findings, format!("{place} takes connections; the server there was not asked"))
         }
-        Transport::Rooms => (Vec::new(), "what participants of rooms offer".to_owned()),
+        Transport::Family(family) => (Vec::new(), family.description()),
     };
     if findings.is_empty() {
         findings.push(Finding::ok(subject, good));

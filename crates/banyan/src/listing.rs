@@ -39,7 +39,7 @@ pub(crate) fn command(server: &Server, secrets: &[PlainSecret]) -> String {
     let text = match &server.mount.transport {
         Transport::Stdio(process) => command_line(process, server, secrets),
         Transport::Http(remote) | Transport::Sse(remote) => address(remote),
-        Transport::Rooms => String::new(),
+        Transport::Family(family) => family.description(),
     };
     printable(&text)
 }

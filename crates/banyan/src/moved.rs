@@ -79,9 +79,9 @@ fn same(a: &Mount, b: &Mount) -> bool {
     match (&a.transport, &b.transport) {
         (Transport::Stdio(a), Transport::Stdio(b)) => a.command == b.command && a.args == b.args,
         (Transport::Http(a) | Transport::Sse(a), Transport::Http(b) | Transport::Sse(b)) => a.url == b.url,
-        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
-            false
-        }
+        (Transport::Family(a), Transport::Family(b)) => a == b,
+        (Transport::Family(_) | Transport::Stdio(_), _)
+        | (Transport::Http(_) | Transport::Sse(_), Transport::Family(_) | Transport::Stdio(_)) => false,
     }
 }
 

@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use crate::file::At;
 use crate::problem::{ConfigError, Flaw};
+use crate::resolved::Config;
 use crate::secret::{SecretRef, Sources};
 use crate::{suggest, units};
 
@@ -23,14 +24,16 @@ pub struct FileReading<'a> {
     dir: PathBuf,
     pub(crate) sources: &'a dyn Sources,
     table: &'a DeTable<'a>,
+    /// Keys of sections that each mount a server.
+    mounting: Vec<&'static str>,
     pub(crate) flaws: Vec<Flaw>,
     /// The error of another file, named by the configuration.
     pub(crate) elsewhere: Option<ConfigError>,
 }
 
 impl<'a> FileReading<'a> {
-    pub(crate) fn new(dir: PathBuf, table: &'a DeTable<'a>, sources: &'a dyn Sources) -> Self {
-        Self { dir, sources, table, flaws: Vec::new(), elsewhere: None }
+    pub(crate) fn new(dir: PathBuf, table: &'a DeTable<'a>, sources: &'a dyn Sources, mounting: Vec<&'static str>) -> Self {
+        Self { dir, sources, table, mounting, flaws: Vec::new(), elsewhere: None }
     }
 
     /// Refuses the file for `flaw`; the other sections are still read.
@@ -58,9 +61,15 @@ impl<'a> FileReading<'a> {
         table.into_iter().flatten().map(|(name, _)| (name.get_ref().as_ref(), name.span()))
     }
 
-    /// Refuses a `name` without a section `[key.NAME]`. Help is the nearest known name, or else `advice`.
+    /// Lists the keys of sections that each mount a server, but for `mount`.
+    pub(crate) fn families(&self) -> Vec<&'static str> {
+        self.mounting.iter().copied().filter(|key| *key != "mount").collect()
+    }
+
+    /// Refuses a `name` without a section `[key.NAME]`; for `mount` the sections of all families count. Help is the nearest known name, or else `advice`.
     pub fn known(&mut self, key: &str, name: &At<String>, advice: &str) -> bool {
-        let known = self.names(key);
+        let keys = if key == "mount" { self.mounting.clone() } else { vec![key] };
+        let known: Vec<&str> = keys.into_iter().flat_map(|key| self.names(key)).collect();
         let text = name.get().as_str();
         if known.contains(&text) {
             return true;
@@ -75,6 +84,26 @@ impl<'a> FileReading<'a> {
 }
 
 impl FileReading<'_> {
+    /// Reads the `name` of a section `[key.NAME]` as a segment of the tree.
+    pub(crate) fn segment(&mut self, name: &At<String>, key: &str) -> Segment {
+        Segment::new(name.get()).unwrap_or_else(|bad| {
+            let near = suggest::segment(name.get());
+            self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example [{key}.{near}]")));
+            near
+        })
+    }
+
+    /// Reads the `name` of a section `[key.NAME]` that mounts a server; `None`: another section has mounted one under that name.
+    pub fn free_segment(&mut self, name: &At<String>, key: &str, config: &Config) -> Option<Segment> {
+        let segment = self.segment(name, key);
+        if !config.mounts.contains_key(&segment) {
+            return Some(segment);
+        }
+        let flaw = Flaw::new(name.span(), format!("another section has mounted a server as `{segment}`"));
+        self.flaws.push(flaw.help("give one of the two another name"));
+        None
+    }
+
     /// Reads names with `*` for any text.
     pub fn globs(&mut self, globs: &[At<String>]) -> Vec<String> {
         for glob in globs.iter().filter(|glob| glob.get().trim().is_empty()) {

@@ -13,13 +13,14 @@ pub use crate::section::audit::resolved::{AT_LEAST, Audit, FULL};
 pub use crate::section::gate::resolved::{ApprovalService, Gate, Webhook};
 pub use crate::section::join::resolved::{Join, Parent};
 pub use crate::section::limits::resolved::Limits;
+pub use crate::section::mount::family::{FamilySettings, FamilyTransport};
 pub use crate::section::mount::resolved::{Grant, Mount, OAuth, Process, Remote, Sharing, Transport};
 pub use crate::section::pins::resolved::Pins;
 pub use crate::section::policy::resolved::{Budget, Group, Policy};
 pub use crate::section::profile::resolved::{NameStyle, Profile, Search};
 pub use crate::section::registry::hosts::Hosts;
 pub use crate::section::registry::resolved::{Demand, Registry, SegmentPolicy};
-pub use crate::section::room::resolved::{Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
+pub use crate::section::room::resolved::{MountedRooms, Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
 pub use crate::section::telemetry::resolved::Telemetry;
 pub use crate::section::token::resolved::Token;
 pub use crate::section::trust::resolved::{AuthorityKeys, ClientTls, Issuer, Keys, Tls, Trust};
@@ -72,7 +73,8 @@ impl Config {
 
     /// Lists mounts without the mounted rooms.
     pub fn servers(&self) -> impl Iterator<Item = &Arc<Mount>> {
-        self.mounts.values().filter(|mount| !matches!(mount.transport, Transport::Rooms))
+        let is_rooms = |mount: &Mount| matches!(&mount.transport, Transport::Family(family) if family.family() == MountedRooms::FAMILY);
+        self.mounts.values().filter(move |mount| !is_rooms(mount))
     }
 
     /// Checks whether all callers are the same principal: nobody needs a credential, comes over a link, or comes into a room.

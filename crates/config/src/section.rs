@@ -31,6 +31,9 @@ pub trait Section: Send + Sync + 'static {
     /// JSON Schema.
     type Form: DeserializeOwned + JsonSchema + 'static;
 
+    /// The key of sections `[KEY.NAME]` that each mount a server under that name; `None`: the section mounts none.
+    const MOUNTS: Option<&'static str> = None;
+
     /// Checks `form` and puts the resolved values into `config`; those of a handed-in section go into
     /// [`Config::values`]. Flaws go to `reading`. Sections that stand before this one in the list are resolved already.
     fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config);

@@ -46,6 +46,7 @@ struct Described {
 /// A [`Section`] of an unknown form.
 trait AnySection: Send + Sync {
     fn id(&self) -> TypeId;
+    fn mounts(&self) -> Option<&'static str>;
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
     fn read(&self, table: Spanned<DeTable<'_>>) -> Result<Box<dyn Any>, toml::de::Error>;
     fn resolve(&self, form: &dyn Any, reading: &mut FileReading<'_>, config: &mut Config);
@@ -58,6 +59,10 @@ trait AnySection: Send + Sync {
 impl<S: Section> AnySection for S {
     fn id(&self) -> TypeId {
         TypeId::of::<S>()
+    }
+
+    fn mounts(&self) -> Option<&'static str> {
+        S::MOUNTS
     }
 
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
@@ -150,6 +155,11 @@ impl Sections {
         keys.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
     }
 
+    /// Lists the keys of sections that each mount a server.
+    fn mounting(&self) -> Vec<&'static str> {
+        self.0.all.iter().filter_map(|section| section.mounts()).collect()
+    }
+
     /// Makes the configuration of an empty file.
     pub fn empty(&self) -> Config {
         Config { sections: self.clone(), ..Config::default() }
@@ -174,7 +184,7 @@ impl Sections {
         }
         let forms = self.forms(&table).map_err(|error| refuse(vec![syntax(&error, text)]))?;
         let dir = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-        let mut reading = FileReading::new(dir, table.get_ref(), sources);
+        let mut reading = FileReading::new(dir, table.get_ref(), sources, self.mounting());
         let config = self.resolve(&forms, &mut reading);
         match reading {
             FileReading { flaws, .. } if !flaws.is_empty() => Err(refuse(flaws)),

@@ -8,6 +8,7 @@ pub mod events;
 pub mod held;
 pub mod known;
 pub mod origin;
+pub mod part;
 pub mod port;
 pub mod reply;
 pub mod rewind;

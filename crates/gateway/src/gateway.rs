@@ -37,6 +37,7 @@ use tokio_util::task::TaskTracker;
 use crate::admin::{Access, AdminDoor, Receivers};
 use crate::listener;
 use crate::listener::Listener;
+use crate::parts::PartList;
 use call::judge::approvals::Approvals;
 use call::judge::pins::Desk;
 use call::judge::policy::Decisions;
@@ -46,6 +47,7 @@ use call::way::remember::{SeenUris, Tasks};
 use call::words::node::Node;
 use call::words::shares::Shares;
 use door::entrance::Entrance;
+use door::part::{Ground, InstalledPart};
 use door::port::Door;
 use mcp::downstream::McpServer;
 use mcp::downstream::mcp::McpDoor;
@@ -55,7 +57,6 @@ use mesh::child::Membership;
 use mesh::link::LinkDoor;
 use mesh::mesh::Mesh;
 use mesh::registry::{RefusedRegistration, Registry};
-use room::{RoomAdmin, RoomDoor, RoomFamily, Rooms};
 use trust::{Besides, Trust};
 
 pub use crate::gateway::force::{NotInForce, Reloaded};
@@ -73,7 +74,8 @@ pub(crate) struct Parts {
     upstreams: Arc<Upstreams>,
     pub(crate) server: Arc<McpServer>,
     pub(crate) mesh: Arc<Mesh>,
-    pub(crate) rooms: Arc<Rooms>,
+    /// The families of its list of parts.
+    pub(crate) installed: Vec<Arc<dyn InstalledPart>>,
     sources: Arc<dyn Sources>,
     /// Registers with the parents that its configuration names.
     joins: bool,
@@ -93,20 +95,20 @@ impl Gateway {
     ///
     /// It is a gate for now: it has a new id each time, and registers with nobody.
     pub fn start(config: Config, state_dir: PathBuf) -> Self {
-        Self::of(config, state_dir, identity::fresh(), None)
+        Self::assemble(&PartList::default(), config, state_dir, None)
     }
 
     /// The same for a gate that lasts: it has its id over restarts, and registers with the parents that `config` names. `place` tells
     /// it from other gates of the same `state_dir`: the path of its configuration, as a rule.
     pub fn start_at(config: Config, state_dir: PathBuf, place: &Path) -> Self {
-        let node = identity::kept(&state_dir, place);
-        Self::of(config, state_dir, node, Some(place))
+        Self::assemble(&PartList::default(), config, state_dir, Some(place))
     }
 
-    fn of(config: Config, state_dir: PathBuf, node: Node, place: Option<&Path>) -> Self {
+    /// Starts a gate of other parts. Sections of `list` must have read `config`. With a `place` the gate lasts.
+    pub fn assemble(list: &PartList, config: Config, state_dir: PathBuf, place: Option<&Path>) -> Self {
         runtime::tls::install_crypto();
         let config = Arc::new(config);
-        let parts = Arc::new(Parts::new(&config, state_dir, node, place));
+        let parts = Arc::new(Parts::new(list, &config, state_dir, place));
         parts.begin(&config);
         Self(parts)
     }
@@ -128,13 +130,11 @@ impl Gateway {
 
     /// Everybody who answers at the listener, in the order in which they are asked whether a path is theirs.
     fn doors(&self) -> Vec<Arc<dyn Door>> {
-        vec![
-            Arc::new(McpDoor(Arc::clone(&self.0.server))),
-            Arc::new(LinkDoor(Arc::clone(&self.0.mesh))),
-            Arc::new(RoomDoor(Arc::clone(&self.0.rooms))),
-            Arc::new(RoomAdmin(Arc::clone(&self.0.rooms))),
-            Arc::new(AdminDoor(self.clone())),
-        ]
+        let mcp: Arc<dyn Door> = Arc::new(McpDoor(Arc::clone(&self.0.server)));
+        let link: Arc<dyn Door> = Arc::new(LinkDoor(Arc::clone(&self.0.mesh)));
+        let admin: Arc<dyn Door> = Arc::new(AdminDoor(self.clone()));
+        let parts = self.0.installed.iter().flat_map(|part| part.doors());
+        [mcp, link].into_iter().chain(parts).chain([admin]).collect()
     }
 
     /// Changes only what differs; calls in flight finish on what they began with.
@@ -151,7 +151,7 @@ impl Gateway {
         self.0.trust.apply(&config);
         self.0.gate.config.store(Arc::clone(&config));
         self.0.gate.record.journal.share_by(config.share());
-        self.0.rooms.apply(&config.rooms);
+        self.0.installed.iter().for_each(|part| part.apply(&config));
         self.0.trust.in_force();
         if old.gate != config.gate || old.policy != config.policy {
             self.0.gate.rules.approvals.apply(&self.0.gate, &config);
@@ -176,6 +176,7 @@ impl Gateway {
     pub async fn shutdown(&self) {
         self.0.mesh.membership.end().await;
         self.0.gate.stop.cancel();
+        futures_util::future::join_all(self.0.installed.iter().map(|part| part.end_work())).await;
         let mounts = self.0.gate.mounts.all.load_full();
         futures_util::future::join_all(mounts.iter().map(|m| m.close())).await;
         self.0.gate.record.journal.end().await;
@@ -213,7 +214,8 @@ impl Gateway {
 }
 
 impl Parts {
-    fn new(config: &Arc<Config>, state_dir: PathBuf, node: Node, place: Option<&Path>) -> Self {
+    fn new(list: &PartList, config: &Arc<Config>, state_dir: PathBuf, place: Option<&Path>) -> Self {
+        let node = place.map_or_else(identity::fresh, |place| identity::kept(&state_dir, place));
         let connector = Arc::new(Connector::new());
         let sources: Arc<dyn Sources> = Arc::new(SystemSources);
         let stores = DiskStores::at(&state_dir);
@@ -221,13 +223,19 @@ impl Parts {
         let gate = Arc::new(gate(config, &state_dir, stores, (node, place), &connector));
         let trust = Arc::new(Trust::new(config, Arc::clone(&connector), &state_dir));
         let entrance = Entrance::new(&gate, &trust);
-        let rooms = Rooms::new(&entrance, Arc::clone(&sources));
+        let installed = list.install(&Ground {
+            entrance: Arc::clone(&entrance),
+            connector: Arc::clone(&connector),
+            sources: Arc::clone(&sources),
+            state_dir: state_dir.clone(),
+            is_lasting: place.is_some(),
+        });
         let upstreams = Arc::new(Upstreams {
             gate: Arc::clone(&gate),
             connector,
             origins: Origins::default(),
             sources: Arc::clone(&sources),
-            families: vec![Arc::new(RoomFamily(rooms.mounted()))],
+            families: installed.iter().flat_map(|part| part.families()).collect(),
             state_dir: state_dir.clone(),
         });
         let server = McpServer::new(Arc::clone(&entrance));
@@ -249,7 +257,7 @@ impl Parts {
             upstreams,
             server,
             mesh,
-            rooms,
+            installed,
             sources,
             joins: place.is_some(),
             admin: Access::default(),
@@ -264,16 +272,13 @@ impl Parts {
         _ = self.gate.mesh.set(Arc::clone(&self.mesh) as Arc<dyn call::tree::gate::Mesh>);
         self.upstreams.mount(config);
         Registry::begin(&self.mesh);
-        self.rooms.begin();
         if self.joins {
             self.gate.record.journal.start();
             call::judge::policy::recorded::changed(&self.gate.record, None, config);
         }
         let receivers = Receivers::new(Arc::clone(&self.gate), Arc::clone(&self.sources), Arc::clone(&self.upstreams.connector));
         Approvals::begin(&self.gate, Box::new(receivers));
-        if self.joins {
-            tokio::spawn(room::resume(Arc::clone(&self.rooms)));
-        }
+        self.installed.iter().for_each(|part| part.begin());
         if self.joins && config.join.is_some() {
             self.mesh.membership.begin(&self.mesh, config.join.as_ref());
         }

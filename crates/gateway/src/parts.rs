@@ -1,10 +1,55 @@
-//! The list of parts that a gate is made of. Each crate that brings a section of the configuration has one line here. Starts nothing.
+//! The list of parts that a gate is made of. Each family that brings a section, an upstream or a door has one line in [`PartList::default`].
+//! Starts nothing.
 
-use config::Sections;
+use std::sync::Arc;
 
-/// Lists the sections that `banyan.toml` may have.
+use config::{Section, Sections};
+use door::part::{GatePart, Ground, InstalledPart};
+use room::RoomPart;
+
+/// The parts of a gate, beside MCP, links between gates and the administration, which every gate has.
+#[derive(Clone)]
+pub struct PartList {
+    parts: Vec<Arc<dyn GatePart>>,
+    sections: Sections,
+}
+
+/// The parts of the shipped gate.
+impl Default for PartList {
+    fn default() -> Self {
+        Self { parts: Vec::new(), sections: Sections::default() }.with(RoomPart)
+    }
+}
+
+impl PartList {
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, part: impl GatePart) -> Self {
+        self.sections = part.sections(self.sections);
+        self.parts.push(Arc::new(part));
+        self
+    }
+
+    /// Adds a section whose mounts are servers that the gate opens already, for example child processes.
+    #[must_use]
+    pub fn with_section(self, section: impl Section) -> Self {
+        Self { sections: self.sections.with(section), ..self }
+    }
+
+    /// The sections that `banyan.toml` may have.
+    pub fn sections(&self) -> Sections {
+        self.sections.clone()
+    }
+
+    /// Installs all parts at a gate.
+    pub(crate) fn install(&self, ground: &Ground) -> Vec<Arc<dyn InstalledPart>> {
+        self.parts.iter().map(|part| part.install(ground)).collect()
+    }
+}
+
+/// Lists the sections that `banyan.toml` of the shipped gate may have.
 pub fn sections() -> Sections {
-    Sections::default()
+    PartList::default().sections()
 }
 
 #[cfg(test)]

@@ -173,9 +173,9 @@ fn is_same(known: &Server, other: &Server) -> bool {
             a.command == b.command && a.args == b.args && (a.cwd == b.cwd || a.cwd.is_none() || b.cwd.is_none())
         }
         (Transport::Http(a) | Transport::Sse(a), Transport::Http(b) | Transport::Sse(b)) => a.url == b.url,
-        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
-            false
-        }
+        (Transport::Family(a), Transport::Family(b)) => a == b,
+        (Transport::Family(_) | Transport::Stdio(_), _)
+        | (Transport::Http(_) | Transport::Sse(_), Transport::Family(_) | Transport::Stdio(_)) => false,
     };
     let same_name = suggest::segment(&known.name) == suggest::segment(&other.name);
     same_target && (same_name || credentials(&known.mount) == credentials(&other.mount))
@@ -185,7 +185,7 @@ fn credentials(mount: &Mount) -> &BTreeMap<String, SecretRef> {
     static NONE: BTreeMap<String, SecretRef> = BTreeMap::new();
     match &mount.transport {
         Transport::Http(Remote { headers, .. }) | Transport::Sse(Remote { headers, .. }) => headers,
-        Transport::Rooms => &NONE,
+        Transport::Family(_) => &NONE,
         Transport::Stdio(Process { env, .. }) => env,
     }
 }
@@ -197,7 +197,7 @@ fn texts(transport: &mut Transport) -> Vec<&mut SecretRef> {
             let secret = remote.oauth.as_mut().and_then(|oauth| oauth.client_secret.as_mut());
             remote.headers.values_mut().chain(secret).collect()
         }
-        Transport::Rooms => Vec::new(),
+        Transport::Family(_) => Vec::new(),
         Transport::Stdio(process) => process.args.iter_mut().chain(process.env.values_mut()).collect(),
     }
 }

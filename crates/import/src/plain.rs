@@ -69,7 +69,7 @@ impl Found {
             (Transport::Http(remote) | Transport::Sse(remote), SecretPlace::Header(name)) => remote.headers.get_mut(name),
             (Transport::Stdio(_), SecretPlace::Header(_))
             | (Transport::Http(_) | Transport::Sse(_), SecretPlace::Arg(_) | SecretPlace::Env(_))
-            | (Transport::Rooms, _) => None,
+            | (Transport::Family(_), _) => None,
         };
         let reference = SecretRef::of(vec![Piece::Plain(secret.before.clone()), Piece::Keyring(secret.name.clone())]);
         if let (Some(text), Ok(reference)) = (text, reference) {
@@ -98,7 +98,7 @@ fn of_mount(mount: &Segment, transport: &Transport) -> Vec<PlainSecret> {
                 secret(SecretPlace::Header(name.to_owned()), name, before, value)
             })
             .collect(),
-        Transport::Rooms => Vec::new(),
+        Transport::Family(_) => Vec::new(),
         Transport::Stdio(process) => {
             let args = args(&process.args).into_iter().map(|(i, key, before, value)| secret(SecretPlace::Arg(i), key, before, value));
             let env = named(&process.env).map(|(name, value)| secret(SecretPlace::Env(name.to_owned()), name, "", value));

@@ -76,7 +76,7 @@ fn summary(found: &Found, home: &Home) -> String {
                     writeln!(out, "  passes {:?}, in {:?}", process.pass_env, process.cwd).unwrap();
                 }
             }
-            Transport::Rooms => panic!("no client has rooms"),
+            Transport::Family(_) => panic!("clients have MCP servers only"),
             Transport::Http(remote) | Transport::Sse(remote) => {
                 let kind = if matches!(server.mount.transport, Transport::Sse(_)) { "sse" } else { "http" };
                 writeln!(out, "  {kind} {}", remote.url).unwrap();

@@ -85,8 +85,8 @@ impl Out {
                 self.address(remote);
                 self.key("transport", text("sse"));
             }
-            // Rooms have sections of their own.
-            Transport::Rooms => {}
+            // Other families have sections of their own.
+            Transport::Family(_) => {}
             Transport::Stdio(process) => self.process(process),
         }
         let defaults = Mount::new(mount.name.clone(), mount.transport.clone(), "");
@@ -103,7 +103,7 @@ impl Out {
         }
         match &mount.transport {
             Transport::Http(remote) | Transport::Sse(remote) => self.remote(&table, remote),
-            Transport::Rooms => {}
+            Transport::Family(_) => {}
             Transport::Stdio(process) => self.table(&format!("{table}.env"), &process.env),
         }
     }

@@ -46,9 +46,16 @@ impl Auth {
     }
 
     fn client(&self, mount: &Mount) -> Result<OAuthClient, Failure> {
-        let (Transport::Http(remote) | Transport::Sse(remote)) = &mount.transport else {
-            let text = format!("`{}` is a program on this machine: it takes its credentials from its environment (`env`)", self.server);
-            return Err(Failure::Usage(text));
+        let remote = match &mount.transport {
+            Transport::Http(remote) | Transport::Sse(remote) => remote,
+            Transport::Family(family) => {
+                let text = format!("`{}` is no MCP server ({}), and has no sign-in: see its section", self.server, family.family());
+                return Err(Failure::Usage(text));
+            }
+            Transport::Stdio(_) => {
+                let text = format!("`{}` is a program on this machine: it takes its credentials from its environment (`env`)", self.server);
+                return Err(Failure::Usage(text));
+            }
         };
         let Some(oauth) = remote.oauth.clone() else {
             let why = "it has an `Authorization` header, is reached without https, or says `oauth = false`";

@@ -63,10 +63,13 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&Report { file, ok: true, problems: &[], mounts, notices: config::notices(config) });
     }
-    let of = |remote: bool| config.servers().filter(|m| matches!(m.transport, Transport::Stdio(_)) != remote).count();
-    let (started, reached) = (of(false), of(true));
+    let count = |is_kind: fn(&Transport) -> bool| config.servers().filter(|mount| is_kind(&mount.transport)).count();
+    let started = count(|transport| matches!(transport, Transport::Stdio(_)));
+    let reached = count(|transport| matches!(transport, Transport::Http(_) | Transport::Sse(_)));
+    let others = count(|transport| matches!(transport, Transport::Family(_)));
+    let others = if others > 0 { format!(", {others} of other kinds") } else { String::new() };
     output.line(&format!(
-        "{} is fine: {} to start, {reached} to reach over HTTP, listens on {}",
+        "{} is fine: {} to start, {reached} to reach over HTTP{others}, listens on {}",
         file.display(),
         counted(started, "server"),
         config.listen

@@ -161,7 +161,7 @@ pub trait Opens: Send + Sync {
     /// Opens one for `owner`, which says `identity` about itself. Nothing is tried twice.
     fn open<'a>(&'a self, mount: &'a Arc<Mount>, owner: Owner, identity: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>>;
 
-    /// How the server is reached, in a word for people: `stdio`, `http`, `sse`, `link`, `rooms`.
+    /// How the server is reached, in a word for people: `stdio`, `http`, `sse`, `link`, or the name of its family.
     fn kind(&self) -> &'static str;
 
     /// By what the server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.
@@ -180,6 +180,9 @@ pub trait Opens: Send + Sync {
 
 /// A kind of upstream that is no MCP server.
 pub trait Family: Send + Sync {
+    /// The name that mounts of this kind have in the configuration: `FamilySettings::FAMILY`.
+    fn name(&self) -> &'static str;
+
     /// Opens connections of a mount; `None`: that is not of this kind.
     fn opens(&self, mount: &Arc<resolved::Mount>) -> Option<Arc<dyn Opens>>;
 }

@@ -1,6 +1,7 @@
 //! Servers behind the gate. Starts none.
 
 mod diff;
+pub(crate) mod family;
 pub(crate) mod file;
 pub(crate) mod resolve;
 pub(crate) mod resolved;
@@ -16,6 +17,8 @@ pub(crate) struct MountSection;
 
 impl Section for MountSection {
     type Form = file::MountForm;
+
+    const MOUNTS: Option<&'static str> = Some("mount");
 
     fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         config.mounts.extend(reading.mounts(&form.mount));

@@ -128,7 +128,7 @@ fn a_directory_that_is_not_absolute_starts_beside_the_file() {
 fn sign_in_is_on_for_https_unless_a_header_or_the_file_says_otherwise() {
     let oauth = |keys: &str| match mount(&read(&format!("[mount.a]\n{keys}")), "a").transport {
         Transport::Http(Remote { oauth, .. }) | Transport::Sse(Remote { oauth, .. }) => oauth,
-        other @ (Transport::Rooms | Transport::Stdio(_)) => panic!("{other:?}"),
+        other @ (Transport::Family(_) | Transport::Stdio(_)) => panic!("{other:?}"),
     };
     assert_eq!(oauth("url = \"https://x/mcp\""), Some(OAuth::default()));
     assert_eq!(oauth("url = \"http://x/mcp\""), None);

@@ -68,7 +68,11 @@ impl Gateway {
     /// Checks whether anybody uses it: a connection or a session stands open, a server has registered itself, or a call waits for somebody to agree.
     pub async fn is_used(&self) -> bool {
         let has_registered = || self.0.gate.mounts.all.load().iter().any(|mount| mount.registration.is_some());
-        if !self.0.open.is_empty() || !self.0.rooms.open.is_empty() || self.0.gate.hub.sessions() > 0 || has_registered() {
+        if !self.0.open.is_empty()
+            || self.0.installed.iter().any(|part| part.is_used())
+            || self.0.gate.hub.sessions() > 0
+            || has_registered()
+        {
             return true;
         }
         let config = self.config();

@@ -1,5 +1,6 @@
 //! What a gate says about its mounts and tools, in shapes that scripts may rely on. How it finds out is not known here.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -15,7 +16,7 @@ use call::tree::mount::{Mount, Phase};
 use call::tree::registration::Registration;
 use call::tree::snapshot::Tree;
 use mesh::child::JoinStatus;
-use room::RoomStatus;
+use room::{InstalledRooms, RoomStatus};
 
 /// What there is to say about one mount.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -147,7 +148,9 @@ impl Gateway {
 
     /// Every room that is configured or open, by name.
     pub fn rooms(&self) -> Vec<RoomStatus> {
-        self.0.rooms.status(&self.0.gate.config.load().rooms)
+        let config = self.0.gate.config.load();
+        let installed = self.0.installed.iter().filter_map(|part| (&**part as &dyn Any).downcast_ref::<InstalledRooms>());
+        installed.flat_map(|part| part.rooms.status(&config.rooms)).collect()
     }
 
     /// With whom it is registered, or why not; `None`: it joins nobody.
@@ -213,7 +216,7 @@ fn notes(mount: &Mount, of_lists: &[String]) -> Vec<String> {
 fn console(transport: &Transport) -> Option<String> {
     match transport {
         Transport::Http(remote) | Transport::Sse(remote) => Some(remote.url.origin().ascii_serialization() + crate::console::PATH),
-        Transport::Rooms | Transport::Stdio(_) => None,
+        Transport::Family(_) | Transport::Stdio(_) => None,
     }
 }
 

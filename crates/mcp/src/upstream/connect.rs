@@ -28,7 +28,7 @@ use crate::upstream::pipe::OpenError;
 use crate::upstream::pool::Pool;
 use crate::upstream::{process, sse, standing};
 use call::tree::mount::Mount;
-use call::tree::port::{Inbox, Opened, Opens, Outgoing, Owner, UpstreamError};
+use call::tree::port::{Family, Inbox, Opened, Opens, Outgoing, Owner, UpstreamError};
 use trust::Client;
 
 /// Longest wait for the answer of a child process to the probe for the stateless era.
@@ -55,7 +55,7 @@ impl Dialer {
                 .oauth
                 .clone()
                 .map(|oauth| Arc::new(OAuthClient::new(config.name.as_str(), remote.url.clone(), oauth, &upstreams.state_dir))),
-            Transport::Rooms | Transport::Stdio(_) => None,
+            Transport::Family(_) | Transport::Stdio(_) => None,
         };
         Self { upstreams: Arc::clone(upstreams), config: Arc::clone(config), oauth, doubts: Arc::default(), link: None }
     }
@@ -74,7 +74,7 @@ impl Opens for Dialer {
                 Transport::Stdio(process) => self.open_process(mount, process, inbox, identity).await,
                 Transport::Http(remote) => self.open_http(mount, remote, inbox, identity).await,
                 Transport::Sse(remote) => self.open_sse(mount, remote, inbox, identity).await,
-                Transport::Rooms => Err(UpstreamError::Unreachable("rooms are no MCP server".into())),
+                Transport::Family(family) => Err(UpstreamError::Unreachable(unknown_family(family.family(), &self.upstreams.families))),
             }
         })
     }
@@ -83,7 +83,7 @@ impl Opens for Dialer {
         match &self.config.transport {
             Transport::Http(_) if self.link.is_some() => "link",
             Transport::Http(_) => "http",
-            Transport::Rooms => "rooms",
+            Transport::Family(family) => family.family(),
             Transport::Sse(_) => "sse",
             Transport::Stdio(_) => "stdio",
         }
@@ -92,13 +92,19 @@ impl Opens for Dialer {
     fn identity(&self) -> String {
         match &self.config.transport {
             Transport::Http(remote) | Transport::Sse(remote) => remote.url.to_string(),
-            Transport::Rooms => "rooms".to_owned(),
+            Transport::Family(family) => family.description(),
             Transport::Stdio(process) => {
                 let args: Vec<String> = process.args.iter().map(ToString::to_string).collect();
                 format!("{:?} {args:?} {:?}", process.command, process.cwd)
             }
         }
     }
+}
+
+/// Explains a mount of a family that no part of this gate brings.
+fn unknown_family(family: &str, known: &[Arc<dyn Family>]) -> String {
+    let known: Vec<&str> = ["command", "url"].into_iter().chain(known.iter().map(|known| known.name())).collect();
+    format!("no part of this gate opens servers of the kind `{family}`: it knows {}", known.join(", "))
 }
 
 impl Dialer {

@@ -84,6 +84,7 @@ impl Upstreams {
 
     fn begin(self: &Arc<Self>, config: &Arc<config::resolved::Mount>) -> Arc<Mount> {
         let other = self.families.iter().find_map(|family| family.opens(config));
+        // The dialer of a mount that no family opens says so.
         let opens = other.unwrap_or_else(|| Arc::new(Dialer::new(self, config)));
         let mount = Mount::new(Arc::clone(config), &self.gate, opens, None);
         tokio::spawn(supervise(Arc::clone(&mount)));

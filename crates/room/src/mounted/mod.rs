@@ -17,7 +17,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use banyan_model::Era;
 use bytes::Bytes;
-use config::resolved::{self, Transport};
+use config::resolved::{self, FamilySettings, MountedRooms, Transport};
 use futures_util::future::BoxFuture;
 use mcp_proto::client::{Identity, Negotiated, own_token};
 use mcp_proto::envelope::{Answer, error_object};
@@ -114,8 +114,13 @@ impl Upstream for RoomUpstream {
 pub struct RoomFamily(pub Arc<Mounted>);
 
 impl Family for RoomFamily {
+    fn name(&self) -> &'static str {
+        MountedRooms::FAMILY
+    }
+
     fn opens(&self, mount: &Arc<resolved::Mount>) -> Option<Arc<dyn Opens>> {
-        matches!(mount.transport, Transport::Rooms).then(|| Arc::new(RoomOpens(Arc::clone(&self.0))) as Arc<dyn Opens>)
+        let Transport::Family(family) = &mount.transport else { return None };
+        family.settings::<MountedRooms>().map(|_| Arc::new(RoomOpens(Arc::clone(&self.0))) as Arc<dyn Opens>)
     }
 }
 

@@ -39,12 +39,21 @@ const LAYERS: &[(&str, u8)] = &[
 /// The highest layer that decides.
 const DECIDES: u8 = 3;
 
+/// The layer of drivers.
+const DRIVES: u8 = 11;
+
+/// The only driver on top of another: MCP-AX runs over MCP.
+const STANDS_ON_MCP: &str = "mesh";
+
 /// Runtimes and sockets, and crates that bring them in.
 const DOING: &[&str] =
     &["async-std", "axum", "h2", "hyper", "mio", "quinn", "reqwest", "smol", "socket2", "tokio", "tokio-util", "tower", "ureq"];
 
 /// Drives everything in tests, so that no layer applies; nothing but a test may need it.
 const DEV_ONLY: &str = "sim";
+
+/// A family from outside, for a test of a whole gate: stands beside the drivers, and only its test needs more.
+const EXAMPLE: &str = "lamp";
 
 /// Programs that measure or test the binary from outside: they know no crate of ours.
 const OUTSIDE: &[&str] = &["bench", "rmcp-peer"];
@@ -55,7 +64,7 @@ fn layer(package: &Package) -> u8 {
 }
 
 fn layered(graph: &Graph) -> impl Iterator<Item = &Package> {
-    graph.members().filter(|p| p.name != DEV_ONLY && !OUTSIDE.contains(&p.name.as_str()))
+    graph.members().filter(|p| ![DEV_ONLY, EXAMPLE].contains(&p.name.as_str()) && !OUTSIDE.contains(&p.name.as_str()))
 }
 
 #[test]
@@ -70,6 +79,28 @@ fn imports_point_to_lower_layers() {
             }
             let (above, below) = (layer(package), layer(other));
             assert!(below < above, "`{}` (layer {above}) must not know `{}` (layer {below})", package.name, other.name);
+        }
+    }
+}
+
+#[test]
+fn a_family_needs_nothing_above_the_doors() {
+    let graph = Graph::load();
+    let example = graph.members().find(|p| p.name == EXAMPLE).expect("the example is a member");
+    for needed in example.dependencies.iter().map(|id| graph.package(id)).filter(|p| p.source.is_none()) {
+        assert!(layer(needed) < DRIVES, "a family must not need `{}`", needed.name);
+    }
+}
+
+#[test]
+fn drivers_do_not_know_each_other() {
+    let graph = Graph::load();
+    let drivers: Vec<&Package> = layered(&graph).filter(|p| layer(p) == DRIVES || p.name == STANDS_ON_MCP).collect();
+    assert!(drivers.len() >= 3, "mcp, room and mesh drive");
+    for driver in &drivers {
+        for other in drivers.iter().filter(|other| driver.dependencies.contains(&other.id) || driver.dev_dependencies.contains(&other.id)) {
+            let is_mcp = driver.name == STANDS_ON_MCP && other.name == "mcp";
+            assert!(is_mcp, "`{}` must not know `{}`: both meet in `call`", driver.name, other.name);
         }
     }
 }

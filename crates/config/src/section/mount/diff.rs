@@ -62,10 +62,9 @@ fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
             keys.extend(remote_fields(old, new));
             keys
         }
-        (Transport::Rooms, Transport::Rooms) => Vec::new(),
-        (Transport::Stdio(_) | Transport::Rooms, _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_) | Transport::Rooms) => {
-            vec!["command", "url"]
-        }
+        (Transport::Family(old), Transport::Family(new)) => new.differing(old),
+        (Transport::Family(family), _) | (_, Transport::Family(family)) => vec![family.family()],
+        (Transport::Stdio(_), _) | (Transport::Http(_) | Transport::Sse(_), Transport::Stdio(_)) => vec!["command", "url"],
     }
 }
 

@@ -20,21 +20,13 @@ impl FileReading<'_> {
     pub(super) fn mounts(&mut self, mounts: &BTreeMap<At<String>, file::Mount>) -> BTreeMap<Segment, Arc<Mount>> {
         let mut found = BTreeMap::new();
         for (name, mount) in mounts {
-            let segment = self.mount_name(name);
+            let segment = self.segment(name, "mount");
             let lowered = self.mount(name, &segment, mount);
             if let (Some(lowered), false) = (lowered, mount.disabled) {
                 found.insert(segment, Arc::new(lowered));
             }
         }
         found
-    }
-
-    fn mount_name(&mut self, name: &At<String>) -> Segment {
-        Segment::new(name.get()).unwrap_or_else(|bad| {
-            let near = suggest::segment(name.get());
-            self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example [mount.{near}]")));
-            near
-        })
     }
 
     fn mount(&mut self, name: &At<String>, segment: &Segment, mount: &file::Mount) -> Option<Mount> {
@@ -48,7 +40,9 @@ impl FileReading<'_> {
             }
             (None, None) => {
                 let flaw = Flaw::new(name.span(), format!("mount `{}` has neither `command` nor `url`", name.get()));
-                self.flaws.push(flaw.help("add command = \"PROGRAM\" for a program to start, or url = \"https://…\""));
+                let others: Vec<String> = self.families().into_iter().map(|key| format!("[{key}.NAME]")).collect();
+                let others = if others.is_empty() { String::new() } else { format!("; other servers have sections {}", others.join(", ")) };
+                self.flaws.push(flaw.help(format!("add command = \"PROGRAM\" for a program to start, or url = \"https://…\"{others}")));
                 None
             }
         };

@@ -8,6 +8,7 @@ use banyan_model::Segment;
 use mesh_proto::annotation::{self, Wishes};
 
 use crate::secret::SecretRef;
+use crate::section::mount::family::FamilyTransport;
 use crate::section::trust::resolved::ClientTls;
 
 /// A server put in the tree by configuration.
@@ -75,10 +76,10 @@ impl Mount {
 /// The way to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
+    /// A family of its own, such as the mounted rooms of this gate.
+    Family(FamilyTransport),
     /// Streamable HTTP.
     Http(Remote),
-    /// The mounted rooms of this gate: participants are called in their room.
-    Rooms,
     /// The HTTP+SSE transport of revision 2024-11-05.
     Sse(Remote),
     /// A child process, over standard input and output.

@@ -10,11 +10,12 @@ use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Rate, Settings};
 
 use super::file::{self, RoomAccess, RoomForm};
-use super::resolved::{Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
+use super::resolved::{MountedRooms, Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
 use crate::file::At;
 use crate::problem::Flaw;
 use crate::reading::FileReading;
 use crate::secret::SecretRef;
+use crate::section::mount::family::FamilyTransport;
 use crate::section::mount::resolved::{Mount, Sharing, Transport};
 use crate::units::hex_digest;
 
@@ -94,7 +95,8 @@ impl FileReading<'_> {
                 Flaw::new(taken, format!("there can be no mount `{ROOM_SEGMENT}`: the rooms that are mounted stand under that name"));
             self.flaws.push(flaw.help("give the server another name"));
         }
-        let mut mount = Mount { sharing: Sharing::Always, ..Mount::new(segment.clone(), Transport::Rooms, "[room.NAME] mount") };
+        let transport = Transport::Family(FamilyTransport::new(MountedRooms));
+        let mut mount = Mount { sharing: Sharing::Always, ..Mount::new(segment.clone(), transport, "[room.NAME] mount") };
         for (name, settings) in &mounted {
             self.room_mount(&mut mount, name.get(), settings);
         }

@@ -10,9 +10,22 @@ use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::Settings;
 
 use crate::secret::SecretRef;
+use crate::section::mount::family::FamilySettings;
 
 /// The segment of rooms in the tree.
 pub const ROOM_SEGMENT: &str = "room";
+
+/// The mounted rooms of this gate: participants are called in their room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountedRooms;
+
+impl FamilySettings for MountedRooms {
+    const FAMILY: &'static str = "rooms";
+
+    fn description(&self) -> String {
+        "tools that participants of rooms offer".to_owned()
+    }
+}
 
 /// All rooms of a gate.
 #[derive(Clone, Debug, PartialEq)]

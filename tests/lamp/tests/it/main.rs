@@ -1,0 +1,4 @@
+//! A family from outside in a whole gate.
+
+#[cfg(test)]
+mod plugged;
