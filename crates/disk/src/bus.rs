@@ -1,4 +1,5 @@
-//! News among gates by a file that every teller touches. The file is not watched here: one watch for all files of a gate is enough.
+//! News among gates, carried by a file that every teller touches. Does not watch the file, since one watch for all files of a gate is
+//! enough.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use tokio::sync::Notify;
 /// Length at which the file begins anew, in bytes.
 const LONGEST: u64 = 4096;
 
-/// News of looks at definitions.
+/// News of decisions about definitions.
 #[derive(Debug)]
 pub struct DiskBus {
     file: PathBuf,
@@ -18,25 +19,25 @@ pub struct DiskBus {
 }
 
 impl DiskBus {
-    /// News of the gates of a state directory. The file has a directory of its own, as whoever watches it hears of all that is written there.
+    /// News of the gates of a state directory. The file has a directory of its own, since a watch reports every write in its directory.
     pub(crate) fn of_looks(state_dir: &Path) -> Self {
         Self { file: state_dir.join("looks").join("last"), rings: Notify::new() }
     }
 
-    /// File to be watched, where there is a place for it.
+    /// File to watch, if its directory can be made.
     pub fn watched_file(&self) -> Option<PathBuf> {
         std::fs::create_dir_all(self.file.parent()?).ok()?;
         Some(self.file.clone())
     }
 
-    /// Hears that the file has changed.
+    /// Notes a change of the file.
     pub fn file_changed(&self) {
         self.rings.notify_one();
     }
 
     fn touch(&self) -> std::io::Result<()> {
         self.file.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        // Another length each time: some file systems know the time of a change to the second only.
+        // The length changes each time, since some file systems keep the time of a change to the second only.
         let mut touched = std::fs::OpenOptions::new().append(true).create(true).open(&self.file)?;
         if touched.metadata()?.len() >= LONGEST {
             touched.set_len(0)?;

@@ -1,4 +1,4 @@
-//! Ids of the gates of one state directory, kept over restarts. What an id is used for is not known here.
+//! Ids of the gates of a state directory, kept over restarts. Does not know their uses.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -10,15 +10,15 @@ use runtime::random;
 use runtime::whole::{make_dirs, sync_dir};
 use sha2::{Digest, Sha256};
 
-/// Directory with the ids of all gates of one state directory.
+/// Directory with the ids of all gates of a state directory.
 const KEPT: &str = "nodes";
 
-/// Makes an id that no other gate has.
+/// Makes an id unlike any other.
 pub fn fresh() -> Arc<str> {
     uuid(&random::token())
 }
 
-/// Ids of all gates that keep theirs in `state_dir`.
+/// Reads the ids of all gates of `state_dir`.
 pub(crate) fn known(state_dir: &Path) -> io::Result<Vec<String>> {
     let files = match fs::read_dir(state_dir.join(KEPT)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -31,10 +31,10 @@ pub(crate) fn known(state_dir: &Path) -> io::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Reads the id of the gate of `place`, or makes a new one where there is none. Nobody else has the id as long as the file is open.
+/// Reads the id of the gate of `place`, or makes an id for a new gate. The id is reserved while the file is open.
 ///
-/// # Errors
-/// When another gate of this place runs, and when the id can't be kept.
+///
+/// # Errors When another gate of this place runs, and when the id can't be kept.
 pub fn keep(state_dir: &Path, place: &Path) -> io::Result<(Arc<str>, File)> {
     let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
     let name: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();

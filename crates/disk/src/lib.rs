@@ -1,4 +1,4 @@
-//! The stores on SQLite and in files: what is said to be kept is on the disk. What is kept is not decided here.
+//! Stores on SQLite and in files: acknowledged data is on the disk. Does not decide what is stored.
 
 mod bus;
 pub mod ids;
@@ -9,5 +9,5 @@ mod stores;
 
 pub use bus::DiskBus;
 pub use journal::DiskJournal;
-pub use sqlite::{Tickets, Unkept, check};
+pub use sqlite::{Tickets, UnwritableClaims, check};
 pub use stores::DiskStores;

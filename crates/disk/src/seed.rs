@@ -1,4 +1,4 @@
-//! Secrets of a user's gates: made when they are needed first, kept in the state directory for its owner only. Does not use them.
+//! Secrets of a user's gates: made on first use, kept in the state directory for its owner only. Does not use them.
 
 use std::fs;
 use std::io;
@@ -10,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use runtime::random;
 use runtime::whole::{create, make_dirs, sync_dir};
 
-/// The key that signs checkpoints.
+/// Key that signs checkpoints.
 pub(crate) const SIGNING: &str = "audit.key";
-/// What the states of calls that wait for somebody are sealed with.
+/// Key that seals the states of waiting calls.
 pub(crate) const SEALING: &str = "approvals.key";
 
-/// The seed of that name in `state_dir`, which is made where it is missing. Two that start at once get the same.
+/// Reads the seed of that name in `state_dir`, or makes it. Two gates that start at once get the same.
 pub(crate) fn seed(state_dir: &Path, name: &str) -> io::Result<[u8; 32]> {
     let path = state_dir.join(name);
     if let Err(error) = fs::metadata(&path) {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_is_made_once_and_only_its_owner_reads_it() {
+    fn the_key_is_made_once_for_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let made = seed(dir.path(), SIGNING).unwrap();
         assert_eq!(seed(dir.path(), SIGNING).unwrap(), made);

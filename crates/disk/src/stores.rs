@@ -1,4 +1,4 @@
-//! The stores of one state directory. Nothing is opened, and no file made, before it is needed.
+//! Stores of a state directory. Opens and makes nothing before the first use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::bus::DiskBus;
 use crate::seed;
 use crate::sqlite::{self, ClaimTable, LessonTable, PinTable, RowTable};
 
-/// Stores in one SQLite file, with the secrets beside it.
+/// Stores in a SQLite file, with secrets beside it.
 #[derive(Debug)]
 pub struct DiskStores {
     state_dir: PathBuf,
@@ -23,7 +23,7 @@ impl DiskStores {
         Arc::new(Self { state_dir: state_dir.to_owned(), looks: Arc::new(DiskBus::of_looks(state_dir)) })
     }
 
-    /// Way of the news of looks, for whoever watches its file.
+    /// News of decisions, for the watcher of its file.
     pub fn bus(&self) -> &Arc<DiskBus> {
         &self.looks
     }

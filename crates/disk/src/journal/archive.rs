@@ -1,5 +1,5 @@
-//! The record as it lies on the disk, for whoever wants to read it: one entry, the entries of a call, a proof. Reads beside a gate that
-//! writes. Does not check what it reads: `examine` does.
+//! The record on the disk, for readers: an entry, the entries of a call, a proof. Reads beside a gate that writes. Does not check the
+//! files; `examine` does.
 
 use std::fs;
 use std::io;
@@ -15,24 +15,22 @@ pub use super::layout::{ChainDir, Segment};
 use super::layout::{lines, lowest};
 use super::recover::public_key;
 
-/// Why something can't be read or proved.
+/// Reasons for failed reading or proving.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The files.
+    /// Failure of a file.
     #[error("{path} can't be read: {source}")]
     Io {
-        /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// No such entry.
     #[error("{0}")]
     NotFound(String),
-    /// No proof follows from what is there.
+    /// The files do not yield a proof.
     #[error("{0}\n  `banyan audit verify` says where the record breaks")]
     Unproved(String),
-    /// The index.
+    /// Failure of the index.
     #[error("the index can't be used: {0}\n  take `index.db` in the directory of the record away: it is made again")]
     Index(String),
 }
@@ -40,12 +38,12 @@ pub enum ArchiveError {
 /// Entries in a full bundle.
 const FULL: u16 = 256;
 
-/// One entry, as it stands in its file.
+/// An entry, as written in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// In which chain.
+pub struct FoundEntry {
+    /// Number of the chain.
     pub chain: u32,
-    /// Its place there.
+    /// Place in the chain.
     pub seq: u64,
     /// The line, without its end.
     pub line: String,
@@ -66,15 +64,15 @@ pub fn records(state_dir: &Path) -> Vec<PathBuf> {
 }
 
 impl Archive {
-    /// Whether there is a record in `dir`.
+    /// Checks for a record in `dir`.
     pub fn is_one(dir: &Path) -> bool {
         ChainDir::all(dir).is_ok_and(|chains| !chains.is_empty())
     }
 
-    /// The record in `dir`.
+    /// Opens the record in `dir`.
     ///
-    /// # Errors
-    /// When there is none.
+    ///
+    /// # Errors When there is none.
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
         if Self::is_one(dir) {
             return Ok(Self { dir: dir.to_owned() });
@@ -86,23 +84,23 @@ impl Archive {
         }))
     }
 
-    /// Where it is.
+    /// Directory of the record.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Its chains, the oldest first.
+    /// Chains, the oldest first.
     ///
-    /// # Errors
-    /// When the directory can't be read.
+    ///
+    /// # Errors When the directory can't be read.
     pub fn chains(&self) -> Result<Vec<ChainDir>, ArchiveError> {
         ChainDir::all(&self.dir).map_err(|source| ArchiveError::Io { path: self.dir.clone(), source })
     }
 
-    /// A chain by its number, the last one without.
+    /// Finds a chain by number, or the last.
     ///
-    /// # Errors
-    /// When there is no such chain.
+    ///
+    /// # Errors When there is no such chain.
     pub fn chain(&self, number: Option<u32>) -> Result<ChainDir, ArchiveError> {
         let mut chains = self.chains()?;
         let found = match number {
@@ -112,41 +110,41 @@ impl Archive {
         found.ok_or_else(|| ArchiveError::NotFound(format!("there is no chain {}", number.unwrap_or(1))))
     }
 
-    /// The public key of a chain, as it is handed on.
+    /// Public key of a chain, in the form handed on.
     ///
-    /// # Errors
-    /// When it is gone.
+    ///
+    /// # Errors When it is gone.
     pub fn key(&self, chain: &ChainDir) -> Result<String, ArchiveError> {
         public_key(chain).map(|key| key.to_string()).map_err(ArchiveError::Unproved)
     }
 
-    /// The signed checkpoint of a chain, as text.
+    /// Signed checkpoint of a chain, as text.
     ///
-    /// # Errors
-    /// When there is none yet.
+    ///
+    /// # Errors When there is none yet.
     pub fn checkpoint(&self, chain: &ChainDir) -> Result<String, ArchiveError> {
         let text = chain.checkpoint().map_err(|source| ArchiveError::Io { path: chain.path.clone(), source })?;
         text.ok_or_else(|| ArchiveError::NotFound("nothing is signed for yet: a checkpoint follows within a second".to_owned()))
     }
 
-    /// One entry by its place.
+    /// Finds an entry by place.
     ///
-    /// # Errors
-    /// When it is not there, or not any more.
-    pub fn entry(&self, chain: &ChainDir, seq: u64) -> Result<Found, ArchiveError> {
+    ///
+    /// # Errors When the entry is not there, or not any more.
+    pub fn entry(&self, chain: &ChainDir, seq: u64) -> Result<FoundEntry, ArchiveError> {
         let none = || ArchiveError::NotFound(format!("there is no entry {seq} in {}, or not any more", chain.name()));
         let segments = segments(chain)?;
         let segment = segments.iter().rev().find(|segment| segment.first <= seq).ok_or_else(none)?;
         let content = read(segment)?;
         let nth = usize::try_from(seq - segment.first).map_err(|_| none())?;
         let line = lines(&content).nth(nth).ok_or_else(none)?;
-        Ok(Found { chain: chain.number, seq, line: String::from_utf8_lossy(line).into_owned() })
+        Ok(FoundEntry { chain: chain.number, seq, line: String::from_utf8_lossy(line).into_owned() })
     }
 
-    /// Gives every entry that was written since then (microseconds since 1970), the oldest first. What can't be read is passed over.
+    /// Gives every entry since `since` (microseconds since 1970), the oldest first. Skips unreadable lines.
     ///
-    /// # Errors
-    /// When the files can't be read.
+    ///
+    /// # Errors When the files can't be read.
     pub fn each(&self, since: u64, mut give: impl FnMut(&Entry<'_>)) -> Result<(), ArchiveError> {
         for chain in self.chains()? {
             for segment in segments(&chain)? {
@@ -160,11 +158,11 @@ impl Archive {
         Ok(())
     }
 
-    /// Gives all that the last checkpoint signs for as a static log has it (C2SP tlog-tiles): the path of each file, and what is in it. What
-    /// is no longer kept is left out.
+    /// Gives everything under the last checkpoint as a static log (C2SP tlog-tiles): path and content of each file. Leaves out what is no
+    /// longer kept.
     ///
-    /// # Errors
-    /// When something is missing, or `write` fails.
+    ///
+    /// # Errors When something is missing, or `write` fails.
     pub fn log(&self, chain: &ChainDir, mut write: impl FnMut(&str, &[u8]) -> io::Result<()>) -> Result<(), ArchiveError> {
         let text = self.checkpoint(chain)?;
         let size = Checkpoint::parse(&text).map_err(|error| ArchiveError::Unproved(error.to_string()))?.size;
@@ -188,11 +186,11 @@ impl Archive {
         write("checkpoint", text.as_bytes())
     }
 
-    /// The entry with the proof that it is among those the last checkpoint signs for.
+    /// Finds an entry, with the proof of its inclusion under the last checkpoint.
     ///
-    /// # Errors
-    /// When it is not there, not signed for yet, or no proof follows from the tiles.
-    pub fn prove(&self, chain: &ChainDir, seq: u64) -> Result<(Found, Standing), ArchiveError> {
+    ///
+    /// # Errors When the entry is not there or not signed for yet, or the tiles yield no proof.
+    pub fn prove(&self, chain: &ChainDir, seq: u64) -> Result<(FoundEntry, Standing), ArchiveError> {
         let found = self.entry(chain, seq)?;
         let text = self.checkpoint(chain)?;
         let checkpoint = Checkpoint::parse(&text).map_err(|error| ArchiveError::Unproved(error.to_string()))?;

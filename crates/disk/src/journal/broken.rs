@@ -1,4 +1,5 @@
-//! A chain that is broken and lies there still: the one that began beside it says so in its first entry. Does not look for more; `examine` does.
+//! A broken chain still on the disk: the chain begun beside it names it in its first entry. Does not look for further breaks; `examine`
+//! does.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -11,17 +12,17 @@ use store::BrokenChain;
 
 use super::layout::ChainDir;
 
-/// More than the longest entry has, in bytes.
+/// Longer than the longest entry, in bytes.
 const LONGEST: u64 = 1 << 16;
 
-/// The broken chain of the record in `dir` that was found last.
+/// Finds the broken chain of the record in `dir`, the latest of several.
 pub(super) fn broken(dir: &Path) -> Option<BrokenChain> {
     let chains = ChainDir::all(dir).ok()?;
     let found = chains.iter().rev().find_map(before)?;
     chains.iter().any(|chain| chain.name() == found.chain).then_some(found)
 }
 
-/// The chain that broke before this one began.
+/// Reads from a chain's first entry which chain broke before.
 fn before(chain: &ChainDir) -> Option<BrokenChain> {
     let first = chain.segments().ok()?.into_iter().next()?;
     let mut line = String::new();

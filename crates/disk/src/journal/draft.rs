@@ -1,5 +1,5 @@
-//! Lines that have their place in the chain and are not in a file yet: each call puts its own here, with the hash of the one before, and the
-//! thread that writes takes them in pieces. Files, and what can't be written to them, are left to others.
+//! Lines with a place in the chain but not yet in a file: each call appends its own, with the hash of the line before, and the writing
+//! thread takes them in pieces. Neither writes files nor handles failed writes.
 
 use audit::chain::{Chain, Full};
 use audit::entry::Entry;
@@ -8,49 +8,50 @@ use audit::tile::WIDTH;
 
 use store::JournalError;
 
-use super::queue::Waiting;
+use super::queue::Waiter;
 
-/// Lines that are written with one go.
+/// Lines written together.
 pub(super) struct Piece {
     pub(super) text: Vec<u8>,
-    /// How many they are, and when the first one was made.
+    /// Number of entries, and the time of the first.
     pub(super) entries: u64,
     pub(super) since: u64,
-    /// The chain behind them.
+    /// Chain including these lines.
     pub(super) chain: Chain,
-    /// Tiles that are full with them.
+    /// Tiles completed by these lines.
     pub(super) full: Full,
-    /// Whoever waits for one of them.
-    pub(super) waiting: Vec<Waiting>,
-    /// The file is full with them, and the next one begins.
+    /// Waiters for any of these lines.
+    pub(super) waiting: Vec<Waiter>,
+    /// The file is full with this piece, and the next begins.
     pub(super) is_last: bool,
 }
 
-/// The end of the chain that is not in a file yet.
+/// End of the chain, not yet in a file.
 pub(super) struct Draft {
     chain: Chain,
-    /// A file that is as long as this is full.
+    /// Length of a full file, in bytes.
     segment: u64,
-    /// How long the last file is with what is here.
+    /// Length of the last file with these lines, in bytes.
     bytes: u64,
     text: Vec<u8>,
     entries: u64,
     since: u64,
     full: Full,
-    waiting: Vec<Waiting>,
-    /// Pieces with which a file is full.
+    waiting: Vec<Waiter>,
+    /// Pieces that complete a file.
     closed: Vec<Piece>,
 }
 
 impl Draft {
-    /// Goes on behind `chain`, the last `bytes` of which are in a file that is full with `segment`.
+    /// Begins behind `chain`, the last `bytes` of which are in a file that is full with `segment` bytes.
     pub(super) fn behind(chain: Chain, bytes: u64, segment: u64) -> Self {
         let (text, full, waiting, closed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { chain, segment, bytes, text, entries: 0, since: 0, full, waiting, closed }
     }
 
-    /// Puts a line to the end, its facts in pieces; `false`: it can't be written, and a gap takes its place. Whoever waits for it hears so.
-    pub(super) fn append(&mut self, event: &str, time: u64, facts: &[&[u8]], mut waiting: Option<Waiting>) -> bool {
+    /// Appends a line, its facts in pieces. Returns `false` for a line that fits no entry: a gap takes its place, and its waiter hears of
+    /// it.
+    pub(super) fn append(&mut self, event: &str, time: u64, facts: &[&[u8]], mut waiting: Option<Waiter>) -> bool {
         if self.bytes >= self.segment && self.chain.size().is_multiple_of(WIDTH) {
             let closed = Piece { is_last: true, ..self.open(Vec::new()) };
             self.closed.push(closed);
@@ -78,7 +79,7 @@ impl Draft {
         is_whole
     }
 
-    /// The same for a record.
+    /// Appends a record.
     pub(super) fn note(&mut self, time: u64, record: &Record<'_>) {
         let mut facts = Vec::new();
         if record.facts(&mut facts).is_ok() {
@@ -86,23 +87,23 @@ impl Draft {
         }
     }
 
-    /// Somebody waits for what is here.
-    pub(super) fn wait(&mut self, waiting: Vec<Waiting>) {
+    /// Adds waiters for the lines so far.
+    pub(super) fn wait(&mut self, waiting: Vec<Waiter>) {
         self.waiting.extend(waiting);
     }
 
-    /// How many bytes wait to be written.
+    /// Bytes to be written.
     pub(super) fn len(&self) -> usize {
         self.text.len() + self.closed.iter().map(|piece| piece.text.len()).sum::<usize>()
     }
 
-    /// There is something to be written.
+    /// Checks for anything to write.
     pub(super) fn has_some(&self) -> bool {
         self.entries > 0 || !self.closed.is_empty()
     }
 
-    /// All that is to be written, in order; `spare` is filled from now on.
-    pub(super) fn take(&mut self, spare: Vec<u8>) -> Vec<Piece> {
+    /// Takes all pieces in order; `spare` is filled next.
+    pub(super) fn take_pieces(&mut self, spare: Vec<u8>) -> Vec<Piece> {
         let mut pieces = std::mem::take(&mut self.closed);
         if self.entries > 0 {
             let open = self.open(spare);
@@ -125,7 +126,7 @@ impl Draft {
 }
 
 impl Piece {
-    /// Gives event, time and facts of each of its lines.
+    /// Gives event, time and facts of each line.
     pub(super) fn each(&self, mut give: impl FnMut(&'static str, u64, &[u8])) {
         let mut facts = Vec::new();
         for entry in self.text.split(|byte| *byte == b'\n').filter_map(|line| Entry::decode(line).ok()) {
@@ -148,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn pieces_follow_each_other_and_end_where_a_file_is_full() {
+    fn pieces_end_where_a_file_is_full() {
         let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
         put(&mut draft, 300);
-        let first = draft.take(Vec::new());
+        let first = draft.take_pieces(Vec::new());
         put(&mut draft, 700);
-        let rest = draft.take(Vec::new());
-        assert!(!draft.has_some() && draft.take(Vec::new()).is_empty());
+        let rest = draft.take_pieces(Vec::new());
+        assert!(!draft.has_some() && draft.take_pieces(Vec::new()).is_empty());
         let mut chain = Chain::new();
         for piece in first.iter().chain(&rest) {
             let lines = piece.text.split_inclusive(|byte| *byte == b'\n');
@@ -171,17 +172,17 @@ mod tests {
         let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
         put(&mut draft, 3);
         let mut again = Vec::new();
-        draft.take(Vec::new())[0].each(|event, time, facts| again.push((event, time, facts.to_vec())));
+        draft.take_pieces(Vec::new())[0].each(|event, time, facts| again.push((event, time, facts.to_vec())));
         assert_eq!(again, [0, 1, 2].map(|time| ("gap", time, br#"{"missing":1,"since":0}"#.to_vec())));
     }
 
     #[test]
-    fn h1_what_is_too_long_for_an_entry_leaves_a_gap_and_whoever_waits_for_it_hears_so() {
+    fn h1_an_overlong_record_leaves_a_gap_and_is_refused() {
         let mut draft = Draft::behind(Chain::new(), 0, 1 << 16);
         let (waiting, mut kept) = oneshot::channel();
         assert!(!draft.append("gap", 7, &[&vec![b'x'; 1 << 17]], Some(waiting)));
         assert!(matches!(kept.try_recv(), Ok(Err(_))));
-        let pieces = draft.take(Vec::new());
+        let pieces = draft.take_pieces(Vec::new());
         assert!(pieces[0].entries == 1 && pieces[0].text.starts_with(br#"{"event":"gap","facts":{"missing":1,"since":7}"#));
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a record is what was written: every line, every hash, every tile and the signed checkpoint, from nothing but the files. Says
-//! exactly where it breaks. Does not repair.
+//! Examines a record from its files alone: every line, every hash, every tile and the signed checkpoint. Says exactly where it breaks. Does
+//! not repair.
 
 use std::path::{Path, PathBuf};
 
@@ -15,27 +15,27 @@ use super::archive::{Archive, ArchiveError, read, segments};
 use super::layout::{ChainDir, LOCK, Segment, lines};
 use super::recover::{behind, public_key};
 
-/// What somebody who looks knows beside the files.
+/// Knowledge of the examiner besides the files.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
-    /// The key that must have signed; only its bytes count. Without it, that of each chain's own `key.pub` is taken.
+pub struct Evidence {
+    /// Key that must have signed; only its bytes count. Without it, the key of each chain's own `key.pub` counts.
     pub key: Option<Verifier>,
-    /// Checkpoints seen before, each a signed note: the record must begin with what they sign for.
+    /// Checkpoints seen before, each a signed note: the record must begin with the entries under them.
     pub seen: Vec<String>,
 }
 
-/// Reads a public key as `banyan audit checkpoint` shows it.
+/// Reads a public key in the form of `banyan audit checkpoint`.
 ///
-/// # Errors
-/// In words, when it is none.
+///
+/// # Errors In words, for other texts.
 pub fn key(text: &str) -> Result<Verifier, String> {
     Verifier::parse(text).map_err(|error| error.to_string())
 }
 
-/// The checkpoints in a file to which one was added behind the other.
+/// Reads the checkpoints of a file, one behind the other.
 ///
-/// # Errors
-/// In words, when there is anything else in it.
+///
+/// # Errors In words, for any other content.
 pub fn checkpoints(text: &str) -> Result<Vec<String>, String> {
     let notes = note::each(text);
     if notes.is_empty() {
@@ -44,62 +44,60 @@ pub fn checkpoints(text: &str) -> Result<Vec<String>, String> {
     notes.into_iter().map(|note| Checkpoint::parse(note).map(|_| note.to_owned()).map_err(|error| error.to_string())).collect()
 }
 
-/// What was found out about a record.
+/// Findings about a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Whether everything fits.
     pub sound: bool,
-    /// Where it does not; the first place of each chain.
-    pub breaks: Vec<Broken>,
-    /// Each chain, the oldest first.
+    /// First broken place of each chain.
+    pub breaks: Vec<BrokenPlace>,
+    /// Chains, the oldest first.
     pub chains: Vec<ChainReport>,
 }
 
-/// One chain.
+/// Findings about a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainReport {
-    /// Its directory's name.
+    /// Name of the directory.
     pub name: String,
-    /// The key that signs it.
+    /// Key that signs the chain.
     pub key: String,
-    /// The first entry that is still kept.
+    /// First entry still kept.
     pub first: u64,
-    /// How many entries there are, those taken away included.
+    /// Number of entries, removed ones included.
     pub size: u64,
-    /// How many of them the checkpoint signs for.
+    /// Number of entries under the checkpoint.
     pub signed: u64,
-    /// The root over all of them, in base64.
+    /// Root over all entries, in base64.
     pub root: String,
-    /// Calls that the record says are missing in it.
+    /// Calls missing by the record's own account.
     pub missing: u64,
-    /// How often the gate ended in the middle of a line, which was cut.
+    /// Number of lines cut in the middle by the end of a gate, and removed.
     pub cut: u64,
-    /// How often a gate began to write here.
+    /// Number of gates that began to write here.
     pub starts: u64,
 }
 
-/// One place where a record is not what was written.
+/// A place where a record is not as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Broken {
-    /// In which chain.
+pub struct BrokenPlace {
+    /// Name of the chain.
     pub chain: String,
-    /// In which file.
     pub file: PathBuf,
-    /// In which line of it, from 1, where it is one line.
+    /// Line in the file, from 1, if the break is in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// At which entry, where it is one.
+    /// Entry, if the break is at an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// What is wrong.
+    /// Description of the break.
     pub what: String,
 }
 
 /// Examines the record in `dir`.
 ///
-/// # Errors
-/// When there is none, or it can't be read.
-pub fn examine(dir: &Path, known: &Known) -> Result<Report, ArchiveError> {
+///
+/// # Errors When there is none, or it can't be read.
+pub fn examine(dir: &Path, known: &Evidence) -> Result<Report, ArchiveError> {
     let mut report = Report::default();
     let chains = Archive::open(dir)?.chains()?;
     let is_locked = std::fs::OpenOptions::new().write(true).open(dir.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err());
@@ -114,7 +112,7 @@ pub fn examine(dir: &Path, known: &Known) -> Result<Report, ArchiveError> {
         let origin = Checkpoint::parse(text).map(|seen| seen.origin);
         !report.chains.iter().any(|chain| origin.as_ref().is_ok_and(|o| chain.key.starts_with(&format!("{o}+"))))
     });
-    report.breaks.extend(unseen.map(|text| Broken {
+    report.breaks.extend(unseen.map(|text| BrokenPlace {
         chain: text.lines().next().unwrap_or_default().to_owned(),
         file: dir.to_owned(),
         line: None,
@@ -127,13 +125,13 @@ pub fn examine(dir: &Path, known: &Known) -> Result<Report, ArchiveError> {
 
 const OTHER_TILE: &str = "the tile does not hold the hashes of the entries it is over: it was changed, or they were";
 
-type Place = Option<Box<Broken>>;
+type Place = Option<Box<BrokenPlace>>;
 
 struct Walk<'a> {
     place: &'a ChainDir,
-    known: &'a Known,
+    known: &'a Evidence,
     report: ChainReport,
-    /// A gate writes it just now.
+    /// A gate is writing the chain.
     is_written: bool,
 }
 
@@ -144,7 +142,7 @@ struct Head {
 }
 
 impl Walk<'_> {
-    /// The first place where the chain breaks.
+    /// Finds the first broken place of the chain.
     fn run(&mut self) -> Result<Place, ArchiveError> {
         let key = match public_key(self.place) {
             Ok(key) => key,
@@ -181,13 +179,13 @@ impl Walk<'_> {
             let missing = head.checkpoint.size - chain.size();
             let file = segments.last().map_or_else(|| self.place.path.clone(), |s| s.path.clone());
             let what = format!("{missing} of the {} entries that {} signs for are missing at the end", head.checkpoint.size, head.what);
-            return Ok(Some(Box::new(Broken { file, seq: Some(chain.size()), ..*self.broken("", what) })));
+            return Ok(Some(Box::new(BrokenPlace { file, seq: Some(chain.size()), ..*self.broken("", what) })));
         }
         Ok(self.upper_tiles(&chain))
     }
 
-    /// Every checkpoint of this chain that is known, its own among them.
-    fn heads(&mut self, key: &Verifier) -> Result<Result<Vec<Head>, Box<Broken>>, ArchiveError> {
+    /// Checkpoints known of this chain, its own included.
+    fn heads(&mut self, key: &Verifier) -> Result<Result<Vec<Head>, Box<BrokenPlace>>, ArchiveError> {
         let own = self.place.checkpoint().map_err(|source| ArchiveError::Io { path: self.place.path.clone(), source })?;
         let mut heads = Vec::new();
         if let Some(text) = own {
@@ -209,7 +207,7 @@ impl Walk<'_> {
     }
 
     fn segment(&mut self, segment: &Segment, chain: &mut Chain, heads: &[Head]) -> Result<Place, ArchiveError> {
-        let place = |line, seq, what| Some(Box::new(Broken { chain: self.place.name(), file: segment.path.clone(), line, seq, what }));
+        let place = |line, seq, what| Some(Box::new(BrokenPlace { chain: self.place.name(), file: segment.path.clone(), line, seq, what }));
         if segment.first != chain.size() {
             let what = format!("entries {} to {} are missing before this file", chain.size(), segment.first.saturating_sub(1));
             return Ok(place(None, Some(chain.size()), what));
@@ -240,12 +238,12 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Whether a tile on the disk holds something else. One that is not there can be made again, and proves nothing wrong.
+    /// Checks that a tile on the disk holds something else. A missing tile can be made again, and proves nothing.
     fn is_other(&self, tile: &Tile, content: &[u8]) -> bool {
         std::fs::read(self.place.path_of(tile)).is_ok_and(|found| found != content)
     }
 
-    /// The tiles that grow, as of the checkpoint, begin like those of the chain.
+    /// Checks that growing tiles, as of the checkpoint, begin like those of the chain.
     fn upper_tiles(&self, chain: &Chain) -> Place {
         if self.report.signed != self.report.size {
             return None;
@@ -258,8 +256,8 @@ impl Walk<'_> {
         Some(self.broken(file, what.into()))
     }
 
-    fn broken(&self, file: &str, what: String) -> Box<Broken> {
-        Box::new(Broken { chain: self.place.name(), file: self.place.path.join(file), line: None, seq: None, what })
+    fn broken(&self, file: &str, what: String) -> Box<BrokenPlace> {
+        Box::new(BrokenPlace { chain: self.place.name(), file: self.place.path.join(file), line: None, seq: None, what })
     }
 }
 

@@ -1,5 +1,5 @@
-//! Finding entries by who, what, when and how it ended. It is made from the files when somebody looks, and made again where it is gone: the
-//! files are the truth, this is not. Does not check them.
+//! Index of entries by principal, route, time and outcome. Made from the files on the first search, and made again if missing, since the
+//! files are the truth. Does not check the files.
 
 use std::path::Path;
 
@@ -8,46 +8,44 @@ use audit::record::Record;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::archive::{Archive, ArchiveError, Found, read, segments};
+use super::archive::{Archive, ArchiveError, FoundEntry, read, segments};
 use super::layout::{ChainDir, Segment};
 
 pub use audit::record::EVENTS;
 
 const NAME: &str = "index.db";
-/// What it looks like; one that looks otherwise is made again.
+/// Version of the tables; an index of another version is made again.
 const LAYOUT: i64 = 2;
-/// More entries than this are not given at once.
+/// Most entries given at once.
 const MOST: u64 = 10_000;
 
-/// What is looked for. Whatever is absent does not matter.
+/// Filter of a search. Absent fields match everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Search {
-    /// Not before, in microseconds since 1970.
+    /// Earliest time, in microseconds since 1970.
     pub since: Option<u64>,
-    /// Before this.
+    /// End of the time, excluded, in microseconds since 1970.
     pub until: Option<u64>,
-    /// For whom.
     pub principal: Option<String>,
-    /// `MOUNT`, `MOUNT.NAME`, or the beginning of one followed by `*`.
+    /// `MOUNT`, `MOUNT.NAME`, or a prefix of either followed by `*`.
     pub route: Option<String>,
-    /// How it ended.
     pub outcome: Option<String>,
-    /// What kind of entry.
+    /// Kind of entry.
     pub event: Option<String>,
-    /// The id of a call, of an approval or of a decision.
+    /// Id of a call, of an approval or of a decision.
     pub id: Option<String>,
-    /// The trace that a call belongs to, over all gates on its way.
+    /// Trace of a call, over all gates on its way.
     pub trace: Option<String>,
-    /// How many at most; the newest.
+    /// Most entries; the newest count.
     pub limit: u64,
 }
 
 impl Archive {
-    /// The newest entries that are meant, the newest first.
+    /// Finds matching entries, the newest first.
     ///
-    /// # Errors
-    /// When the files or the index can't be used.
-    pub fn search(&self, search: &Search) -> Result<Vec<Found>, ArchiveError> {
+    ///
+    /// # Errors When the files or the index can't be used.
+    pub fn search(&self, search: &Search) -> Result<Vec<FoundEntry>, ArchiveError> {
         let mut index = Index::open(&self.dir)?;
         for chain in self.chains()? {
             index.catch_up(&chain)?;
@@ -57,9 +55,9 @@ impl Archive {
         let chains = self.chains()?;
         for place in places {
             let Some(chain) = chains.iter().find(|chain| chain.number == place.chain) else { continue };
-            // Taken away meanwhile.
+            // The entry may be gone since it was indexed.
             if let Some(line) = line_at(chain, &place) {
-                found.push(Found { chain: place.chain, seq: place.seq, line });
+                found.push(FoundEntry { chain: place.chain, seq: place.seq, line });
             }
         }
         Ok(found)
@@ -90,7 +88,7 @@ impl From<rusqlite::Error> for ArchiveError {
     }
 }
 
-/// What of an entry is looked for, and shown first.
+/// Searchable parts of an entry, shown first.
 #[derive(Default)]
 pub struct Summary {
     pub call: Option<String>,
@@ -103,7 +101,7 @@ pub struct Summary {
 }
 
 impl Index {
-    /// In the directory of the record; in memory where that can't be written.
+    /// Opens the index in the directory of the record, or in memory where the directory is not writable.
     fn open(dir: &Path) -> Result<Self, ArchiveError> {
         let path = dir.join(NAME);
         let opened = Self::at(Connection::open(&path)).or_else(|_| {
@@ -137,7 +135,7 @@ impl Index {
         Ok(Self(connection))
     }
 
-    /// Takes in what was written since somebody looked last.
+    /// Indexes entries written since the last search.
     fn catch_up(&mut self, chain: &ChainDir) -> Result<(), ArchiveError> {
         let segments = segments(chain)?;
         let transaction = self.0.transaction()?;
@@ -146,7 +144,7 @@ impl Index {
                 Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?))
             })
             .optional()?;
-        // What was cut or put back is not what was read: it is read again.
+        // Lines cut or put back differ from those indexed, so the file is read again.
         let is_sound = reached.is_none_or(|(first, at)| segments.iter().all(|s| s.first != first || s.bytes >= at));
         let (from, mut at) = reached.filter(|_| is_sound).unwrap_or_default();
         if !is_sound {
@@ -187,7 +185,7 @@ impl Index {
             None => escaped(route),
         });
         and("(route GLOB ?)", route.map(Value::Text));
-        // What ends a call does not name its trace, what begins it does.
+        // The end of a call does not name its trace, but its beginning does.
         and("call IN (SELECT call FROM entries WHERE trace = ?)", text(&search.trace));
         if let Some(id) = &search.id {
             wanted.push("(call = ? OR approval = ? OR decision = ?)");
@@ -206,12 +204,12 @@ impl Index {
     }
 }
 
-/// Characters that GLOB takes for more than themselves.
+/// Escapes characters with a meaning in GLOB.
 fn escaped(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '*' | '?' | '[') { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
-/// Where the last whole line ends. Lines that can't be read are passed over: `verify` tells of them.
+/// Indexes whole lines from `start`, and returns the end of the last. Unreadable lines are skipped; `verify` tells of them.
 fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: u64) -> Result<u64, ArchiveError> {
     let content = read(segment)?;
     let mut at = start;
@@ -222,7 +220,7 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
     for line in content[from..].split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n")) {
         let bytes = line.len() as u64 - 1;
         if let Ok(entry) = Entry::decode(&line[..line.len() - 1]) {
-            let mut known = Summary::of(&entry.record);
+            let mut known = Summary::of_record(&entry.record);
             if let (Record::Ended(_), Some(call)) = (&entry.record, &known.call) {
                 let whose = intent.query_row([call], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
                 (known.principal, known.route) = whose.unwrap_or_default();
@@ -253,7 +251,7 @@ fn take_in(transaction: &Transaction<'_>, chain: u32, segment: &Segment, start: 
 
 impl Summary {
     /// Summarises a record for the index.
-    pub fn of(record: &Record<'_>) -> Self {
+    pub fn of_record(record: &Record<'_>) -> Self {
         let text = |text: &str| Some(text.to_owned());
         let of_intent = |intent: &audit::record::Intent<'_>, outcome: Option<&str>| Self {
             call: text(&intent.call),
@@ -291,7 +289,7 @@ impl Summary {
     }
 }
 
-/// The dotted name, as far as it is known.
+/// Dotted name of a call, as far as known.
 pub fn route(intent: &audit::record::Intent<'_>) -> String {
     intent.mount.as_ref().map_or_else(|| intent.name.to_string(), |mount| format!("{mount}.{}", intent.name))
 }

@@ -1,6 +1,6 @@
-//! Makes what was written last: syncs it, writes the tiles over it, signs for it, and takes old files away. In a thread of its own, so that
-//! a disk that is slow to sync keeps nobody from writing. What is to be done is done in order: what is signed for was synced before, and
-//! whoever waits for an entry hears of it when everything before it is on the disk too. What is written is not decided here, nor when.
+//! Makes written lines last: syncs them, writes the tiles over them, signs for them, and removes old files. Works in a thread of its own,
+//! so that a slow disk does not hold up writing, and in order: entries are synced before they are signed for, and the waiter for an entry
+//! hears of it when everything before it is on the disk too. Decides neither what is written nor when.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,87 +19,87 @@ use audit::tile::Tile;
 use runtime::whole::{self, Readers};
 use store::JournalError;
 
-use super::Shared;
+use super::JournalState;
 use super::layout::{self, CHECKPOINT, ChainDir, DIRS, Segment};
-use super::parts::Unread;
-use super::queue::Waiting;
+use super::parts::UnreadFile;
+use super::queue::Waiter;
 use super::volume::Bounds;
 
-/// How a file is brought to the disk, and the names in a directory.
+/// Syncs a file, or the names in a directory.
 pub(super) type Flush = Arc<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
 
-/// How a tile is written: to last, or for now.
+/// Writes a tile, to last or for now.
 type Put = fn(&Path, &[u8], Readers) -> io::Result<()>;
 
-/// What is to be made to last.
+/// Work for the keeper.
 pub(super) struct Order {
-    /// Where lines were written.
+    /// File with new lines.
     pub(super) file: Arc<File>,
-    /// Whoever waits until they are on the disk.
-    pub(super) waiting: Vec<Waiting>,
-    /// What is signed for then.
+    /// Waiters for the lines to be on the disk.
+    pub(super) waiting: Vec<Waiter>,
+    /// Size and root to sign for, once synced.
     pub(super) head: Option<Head>,
-    /// The file is full, and another one was begun.
+    /// The file is full, and another was begun.
     pub(super) is_full: bool,
 }
 
-/// How far the chain is signed for.
+/// Size and root of the chain, to be signed for.
 pub(super) struct Head {
-    /// How many entries.
+    /// Number of entries.
     pub(super) size: u64,
-    /// The root over them.
+    /// Root over the entries.
     pub(super) root: Hash,
-    /// Tiles that are full since the head before.
+    /// Tiles completed since the head before.
     pub(super) full: Full,
     /// Tiles that grow.
     pub(super) growing: Full,
 }
 
-/// State of a chain after the entries beyond its bounds were taken away.
+/// State of a chain after entries beyond its bounds were removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Bounded {
-    /// Set where there is no room for more, and nothing old enough to be taken away.
+pub(super) struct BoundedChain {
+    /// Set where there is no room for more, and nothing old enough to be removed.
     pub(super) is_full: bool,
-    /// Number of entries that were taken away.
+    /// Number of removed entries.
     pub(super) removed: u64,
-    /// Files of lines that are left, the oldest first.
+    /// Remaining files of lines, the oldest first.
     pub(super) files: Vec<Segment>,
 }
 
-/// Pause between two looks at a full record for entries that have become old enough.
+/// Pause between checks of a full record for entries grown old enough.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What one chain on the disk is kept with.
+/// Files of a chain, with the key to sign for them.
 pub(super) struct Keeper {
     place: ChainDir,
     signer: Signer,
     bounds: Bounds,
     flush: Flush,
-    /// How many entries the last checkpoint has.
+    /// Number of entries under the last checkpoint.
     signed: u64,
-    /// Full tiles that are not on the disk yet.
+    /// Full tiles not yet on the disk.
     due: Full,
-    /// Tiles that grow, as they are on the disk.
+    /// Growing tiles, as on the disk.
     grown: Vec<Tile>,
 }
 
 impl Keeper {
-    /// For the chain in `place`, of which nothing is signed for so far as is known here.
+    /// Begins with the chain in `place`, taken to be unsigned.
     pub(super) fn new(place: ChainDir, signer: Signer, bounds: Bounds, flush: Flush) -> Self {
         Self { place, signer, bounds, flush, signed: 0, due: Vec::new(), grown: Vec::new() }
     }
 
-    /// Brings the lines of a file to the disk.
+    /// Syncs a file of lines.
     pub(super) fn sync(&self, file: &File) -> io::Result<()> {
         (self.flush)(file)
     }
 
-    /// Brings the names of all files of lines there. Without its name a file is lost, whatever of it is on the disk.
+    /// Syncs the names of all files of lines. A file without its name is lost, whatever part of it is on the disk.
     fn sync_names(&self) -> io::Result<()> {
         (self.flush)(&File::open(self.place.entries())?)
     }
 
-    /// Writes the tiles and signs for all entries; they are on the disk then. The entries themselves have to be there before.
+    /// Writes the tiles and the signature for all entries to the disk. The entries must be there before.
     pub(super) fn sign(&mut self, head: &mut Head) -> io::Result<()> {
         self.due.append(&mut head.full);
         for (tile, content) in &self.due {
@@ -115,7 +115,7 @@ impl Keeper {
         for tile in self.grown.iter().filter(|tile| !grown.contains(tile)) {
             let path = self.place.path_of(tile);
             remove(&path)?;
-            // Where the tile is full now, nothing else is in there.
+            // The completed tile replaces the growing one.
             _ = path.parent().map(fs::remove_dir);
         }
         (self.grown, self.signed) = (grown, head.size);
@@ -129,9 +129,9 @@ impl Keeper {
         put(&path, content, Readers::Others)
     }
 
-    /// What is beyond the bounds is taken away: files that were set aside first, then the oldest lines. The tiles above them stay: with those
-    /// everything that is left can be proved. What is younger than it may be at least stays, whatever its size.
-    pub(super) fn bound(&self) -> io::Result<Bounded> {
+    /// Removes files beyond the bounds: first those set aside, then the oldest lines. The tiles above stay, since they prove the rest.
+    /// Files younger than the least age stay, whatever their size.
+    pub(super) fn bound(&self) -> io::Result<BoundedChain> {
         let mut removed = 0;
         let (torn, mut segments) = (self.place.torn()?, self.place.segments()?);
         let mut bytes: u64 = torn.iter().chain(&segments).map(|file| file.bytes).sum();
@@ -155,17 +155,17 @@ impl Keeper {
             removed += next.first - old.first;
             tracing::warn!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
         }
-        Ok(Bounded { is_full: bytes >= self.bounds.most, removed, files: segments.split_off(gone) })
+        Ok(BoundedChain { is_full: bytes >= self.bounds.most, removed, files: segments.split_off(gone) })
     }
 
-    /// Tells if a file may be taken away while all files together have so many bytes. Its last write is as old as its youngest line.
+    /// Checks that a file may be removed while all files have `bytes` together. The last write of a file is as old as its youngest line.
     fn may_go(&self, file: &Segment, bytes: u64) -> bool {
         let since = || SystemTime::now().duration_since(file.written).ok();
         let is_over = |age: Duration| age.is_zero() || since().is_some_and(|since| since > age);
         (bytes > self.bounds.bytes && is_over(self.bounds.least)) || self.bounds.age.is_some_and(is_over)
     }
 
-    /// Once the lines are gone, the hashes over them can't be made again.
+    // Without the lines, the hashes over them can't be made again.
     fn keep_upper_tiles(&self) -> io::Result<()> {
         for tile in Tile::all(self.signed).filter(|tile| tile.level != Some(0) && !tile.is_full()) {
             whole::keep(&self.place.path_of(&tile))?;
@@ -174,55 +174,55 @@ impl Keeper {
     }
 }
 
-/// A keeper at work. Dropped, it does what it was told so far, and then ends.
-pub(super) struct Keeping {
+/// Handle of a working keeper. Dropped, it waits for the work given so far.
+pub(super) struct KeeperHandle {
     orders: Option<mpsc::Sender<Order>>,
     thread: Option<JoinHandle<()>>,
-    told: Arc<Told>,
+    told: Arc<KeeperStatus>,
 }
 
-/// What others may know of it.
-struct Told {
-    /// How many entries the last checkpoint has.
+/// State of the keeper for other threads.
+struct KeeperStatus {
+    /// Number of entries under the last checkpoint.
     signed: AtomicU64,
-    /// Heads that are to be signed.
+    /// Heads still to be signed.
     signing: AtomicU64,
-    /// After a failure the system may have forgotten what it could not write.
+    /// After a failed sync the system may have forgotten the unwritten part.
     is_torn: AtomicBool,
 }
 
-impl Keeping {
-    /// Starts its thread.
-    pub(super) fn start(keeper: Keeper, shared: &Arc<Shared>) -> io::Result<Self> {
+impl KeeperHandle {
+    /// Starts the thread.
+    pub(super) fn start(keeper: Keeper, shared: &Arc<JournalState>) -> io::Result<Self> {
         let (orders, given) = mpsc::channel();
-        let told = Told { signed: keeper.signed.into(), signing: AtomicU64::new(0), is_torn: AtomicBool::new(false) };
+        let told = KeeperStatus { signed: keeper.signed.into(), signing: AtomicU64::new(0), is_torn: AtomicBool::new(false) };
         let told = Arc::new(told);
         let mut work = Work { keeper, shared: Arc::clone(shared), told: Arc::clone(&told), is_signing_broken: false, looked: 0 };
         let thread = std::thread::Builder::new().name("journal-keeper".into()).spawn(move || work.run(&given))?;
         Ok(Self { orders: Some(orders), thread: Some(thread), told })
     }
 
-    /// Has it done, soon.
+    /// Gives the keeper an order.
     pub(super) fn give(&self, order: Order) {
         self.told.signing.fetch_add(u64::from(order.head.is_some()), Ordering::Relaxed);
         if let Some(orders) = &self.orders {
-            // Its thread ends only with this. Where it died, whoever waits hears that the other end is gone.
+            // The thread ends only with the handle. If it died, waiters hear that the other end is gone.
             drop(orders.send(order));
         }
     }
 
-    /// How many entries the last checkpoint has; `None`: one is being made.
+    /// Number of entries under the last checkpoint; `None` while a checkpoint is being made.
     pub(super) fn signed(&self) -> Option<u64> {
         (self.told.signing.load(Ordering::Acquire) == 0).then(|| self.told.signed.load(Ordering::Acquire))
     }
 
-    /// Something could not be synced: nothing more is, until the files were read again.
+    /// Checks for a failed sync, after which nothing is synced until the files are read again.
     pub(super) fn is_torn(&self) -> bool {
         self.told.is_torn.load(Ordering::Acquire)
     }
 }
 
-impl Drop for Keeping {
+impl Drop for KeeperHandle {
     fn drop(&mut self) {
         self.orders = None;
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
@@ -233,17 +233,17 @@ impl Drop for Keeping {
 
 struct Work {
     keeper: Keeper,
-    shared: Arc<Shared>,
-    told: Arc<Told>,
+    shared: Arc<JournalState>,
+    told: Arc<KeeperStatus>,
     is_signing_broken: bool,
-    /// Length of the file that is written, when it was last looked at.
+    /// Length of the current file at the last look.
     looked: u64,
 }
 
 impl Work {
     fn run(&mut self, given: &mpsc::Receiver<Order>) {
         while let Some(first) = self.next(given) {
-            // All of these were written before: one sync is enough for those of one file.
+            // These orders were all written before, so a single sync serves those of one file.
             let orders: Vec<Order> = std::iter::once(first).chain(given.try_iter()).collect();
             let mut synced: Option<Arc<File>> = None;
             for order in orders {
@@ -254,8 +254,7 @@ impl Work {
         }
     }
 
-    /// Waits for the next order, and meanwhile reads what was written before the start and looks after a full record. `None`: no order will
-    /// come.
+    /// Waits for the next order, and meanwhile reads files from before the start and checks a full record. `None`: no order will come.
     fn next(&self, given: &mpsc::Receiver<Order>) -> Option<Order> {
         while let Some(unread) = self.shared.parts.unread() {
             self.read(&unread);
@@ -275,15 +274,15 @@ impl Work {
         given.recv().ok()
     }
 
-    /// Counts what a file holds of whom. A file that is gone counts for nobody.
-    fn read(&self, unread: &Unread) {
+    /// Counts the bytes of each principal in a file. A file that is gone counts for nobody.
+    fn read(&self, unread: &UnreadFile) {
         let content = fs::read(self.keeper.place.segment(unread.first)).unwrap_or_default();
         if self.shared.parts.read(unread, &content) {
             self.look();
         }
     }
 
-    /// Judges who has how much of the record, where enough was written since that was done last.
+    /// Judges the principals' shares of the record, once enough was written since the last time.
     fn judge(&mut self, file: &File) -> io::Result<()> {
         let length = file.metadata()?.len();
         if length.saturating_sub(self.looked) < self.keeper.bounds.look_after() {
@@ -309,11 +308,11 @@ impl Work {
     fn carry_out(&mut self, mut order: Order, is_synced: bool) {
         let mut kept = if is_synced && !self.is_torn() { Ok(()) } else { self.sync(|keeper| keeper.sync(&order.file)) };
         if order.is_full && kept.is_ok() {
-            // Before anybody hears of what is in the next file.
+            // Before any waiter hears of lines in the next file.
             kept = self.sync(Keeper::sync_names);
             layout::release(&order.file);
         }
-        // Nobody may wait any more.
+        // The waiter may be gone.
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
         let Some(mut head) = order.head else { return };
         if kept.is_ok() {

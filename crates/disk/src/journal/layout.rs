@@ -1,8 +1,8 @@
-//! How the files of a record are called, and what there is of them. Does not read what they hold.
+//! Names and places of a record's files. Does not read them.
 //!
-//! `key.pub` says whose record it is. Each `chain-NNNN` is a log of its own: `checkpoint`, in `entries/` the lines themselves, in files called
-//! after the first entry they hold, and `tile/…` as C2SP tlog-tiles names them, but for the lowest level, which follows from the lines: a
-//! file for every 256 entries would cost more than the entries.
+//! `key.pub` says whose record it is. Each `chain-NNNN` is a log of its own: `checkpoint`, the lines in `entries/`, in files named after
+//! their first entry, and `tile/…` as C2SP tlog-tiles names them, without the lowest level, which follows from the lines: a file for every
+//! 256 entries would cost more than the entries.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,51 +13,49 @@ use audit::tile::{Tile, WIDTH};
 
 use runtime::whole::make_dirs;
 
-/// The public half of the key, as C2SP signed-note hands keys on.
+/// Public half of the key, in the form of C2SP signed-note.
 pub(super) const PUBLIC_KEY: &str = "key.pub";
-/// Whoever writes holds it.
+/// Locked by the writing gate.
 pub(super) const LOCK: &str = "lock";
-/// The last signed checkpoint of a chain.
+/// Last signed checkpoint of a chain.
 pub(super) const CHECKPOINT: &str = "checkpoint";
-/// Who may look into directories below that of the record: whoever may into that one.
+/// Mode of directories inside the record: the record's own directory restricts access.
 pub(super) const DIRS: u32 = 0o777;
 const ENTRIES: &str = "entries";
 const CHAIN: &str = "chain-";
 const LINES: &str = ".jsonl";
-/// Files of lines that were set aside.
+/// Suffix of files of lines that were set aside.
 pub(super) const TORN: &str = "torn";
 
-/// One file of lines.
+/// A file of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// The place of its first entry.
+    /// Place of its first entry.
     pub first: u64,
-    /// Where it is.
     pub path: PathBuf,
-    /// How long it is, in bytes.
+    /// Length in bytes.
     pub bytes: u64,
     /// Time of the last write.
     pub written: SystemTime,
 }
 
-/// One chain.
+/// Directory of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainDir {
-    /// Which it is, from 1.
+    /// Number, from 1.
     pub number: u32,
-    /// Where it is.
     pub path: PathBuf,
 }
 
 impl ChainDir {
-    pub(super) fn of(record: &Path, number: u32) -> Self {
+    pub(super) fn numbered(record: &Path, number: u32) -> Self {
         Self { number, path: record.join(format!("{CHAIN}{number:04}")) }
     }
 
-    /// Every chain of the record in `dir`, the oldest first.
+    /// Finds every chain of the record in `dir`, the oldest first.
     ///
-    /// # Errors
-    /// When the directory can't be read.
+    ///
+    /// # Errors When the directory can't be read.
     pub fn all(dir: &Path) -> io::Result<Vec<Self>> {
         let mut chains = Vec::new();
         for entry in fs::read_dir(dir)? {
@@ -70,12 +68,12 @@ impl ChainDir {
         Ok(chains)
     }
 
-    /// Its directory's name.
+    /// Name of the directory.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Whether whoever began it was killed before anything was in it, not even its key.
+    /// Checks for a chain whose gate was killed before writing anything, even the key.
     pub(super) fn is_unbegun(&self) -> io::Result<bool> {
         let has_mark = self.path.join(PUBLIC_KEY).try_exists()? || self.path.join(CHECKPOINT).try_exists()?;
         Ok(!has_mark && (!self.entries().try_exists()? || self.segments()?.is_empty()))
@@ -85,7 +83,7 @@ impl ChainDir {
         make_dirs(&self.entries(), DIRS)
     }
 
-    /// Where its files of lines are.
+    /// Directory of the files of lines.
     pub(super) fn entries(&self) -> PathBuf {
         self.path.join(ENTRIES)
     }
@@ -94,15 +92,15 @@ impl ChainDir {
         self.entries().join(format!("{first:020}{LINES}"))
     }
 
-    /// Its files of lines, the oldest first.
+    /// Files of lines, the oldest first.
     ///
-    /// # Errors
-    /// When the directory can't be read.
+    ///
+    /// # Errors When the directory can't be read.
     pub fn segments(&self) -> io::Result<Vec<Segment>> {
         self.files(LINES)
     }
 
-    /// Files of lines that were set aside, as nobody was told of them, the oldest first.
+    /// Files of lines set aside, none of which was ever acknowledged, the oldest first.
     pub(super) fn torn(&self) -> io::Result<Vec<Segment>> {
         self.files(&format!(".{TORN}"))
     }
@@ -121,10 +119,10 @@ impl ChainDir {
         Ok(files)
     }
 
-    /// The text of its last checkpoint; `None`: there is none.
+    /// Text of the last checkpoint, if any.
     ///
-    /// # Errors
-    /// When it can't be read.
+    ///
+    /// # Errors When it can't be read.
     pub fn checkpoint(&self) -> io::Result<Option<String>> {
         match fs::read_to_string(self.path.join(CHECKPOINT)) {
             Ok(text) => Ok(Some(text)),
@@ -133,7 +131,7 @@ impl ChainDir {
         }
     }
 
-    /// The content of a tile, or of one that has grown beyond it. `None`: it is not there, or the lines are gone that it is over.
+    /// Content of a tile, or of a larger state of the same tile. `None` for a missing tile, or one whose lines are gone.
     pub fn tile(&self, tile: &Tile) -> Option<Vec<u8>> {
         if tile.level == Some(0) {
             return self.lowest(tile);
@@ -145,7 +143,7 @@ impl ChainDir {
         })
     }
 
-    /// The lowest tiles are not on the disk: they are the hashes of the lines.
+    /// Computes a tile of the lowest level, the hashes of the lines, since none is on the disk.
     fn lowest(&self, tile: &Tile) -> Option<Vec<u8>> {
         let from = tile.index * WIDTH;
         let segment = self.segments().ok()?.into_iter().rev().find(|segment| segment.first <= from)?;
@@ -160,23 +158,23 @@ impl ChainDir {
     }
 }
 
-/// The whole lines of a file, without their ends.
+/// Whole lines of a file, without their ends.
 pub(super) fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split_inclusive(|b| *b == b'\n').filter_map(|line| line.strip_suffix(b"\n"))
 }
 
-/// A tile of the lowest level, over these lines.
+/// Tile of the lowest level over these lines.
 pub(super) fn lowest<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     lines.flat_map(|line| audit::hash::leaf(line).0).collect()
 }
 
-/// Brings what a file holds to the disk, or the names in a directory.
+/// Syncs the content of a file, or the names in a directory.
 pub(super) fn flush(file: &File) -> io::Result<()> {
     if file.metadata()?.is_dir() { file.sync_all() } else { file.sync_data() }
 }
 
-/// Gives back the memory in which the system keeps what a file holds, once that is on the disk: the next one is written into it. What is
-/// written takes new memory otherwise, for as long as there is any, and pushes out what others read.
+/// Frees the page cache of a file once synced, for reuse by the next. Otherwise each file would take new memory, as long as there is any,
+/// and push out what others read.
 pub(super) fn release(file: &File) {
     #[cfg(target_os = "linux")]
     if let Err(why) = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed) {
@@ -190,9 +188,9 @@ pub(super) fn release(file: &File) {
 mod tests {
     use super::*;
 
-    /// Whether a disk has got something can't be seen from here. Something that can't be synced says so when it is asked to be.
+    // Only a failing sync can be seen from here, so a file that can't be synced proves that the system was asked.
     #[test]
-    fn the_system_is_asked_to_bring_it_to_the_disk() {
+    fn flushing_asks_the_system_to_sync() {
         assert!(flush(&File::open("/dev/null").unwrap()).is_err());
         let dir = tempfile::tempdir().unwrap();
         flush(&File::open(dir.path()).unwrap()).unwrap();

@@ -1,9 +1,8 @@
-//! The record that nobody can forge, on the disk: calls make their lines, a thread of its own writes many of them with one go, and another
-//! one brings them to the disk and signs for them.
+//! The tamper-evident record on the disk: calls make their lines, a thread writes many of them together, and another thread syncs and signs
+//! for them.
 //!
-//! What is awaited is on the disk when that returns; what is not is written within a moment, and what could not be written is counted and
-//! leaves a gap that the record itself tells of. What is worth a record is not decided here, but where it happens: for calls in
-//! `call/record.rs`.
+//! An awaited entry is on the disk when the wait ends; others are written within a moment, and those that could not be written are counted
+//! and leave a gap named by the record itself. Does not decide what is recorded; calls do, in `call/record.rs`.
 
 pub mod archive;
 mod broken;
@@ -39,19 +38,19 @@ use config::resolved::Audit;
 use runtime::random;
 use store::{AROUND, CallIds, Journal, JournalError, OverShare, Part, Refusal, Repeats, Standing, Ticket, Way};
 
-use keeper::{Bounded, Flush};
+use keeper::{BoundedChain, Flush};
 use parts::Parts;
 use queue::Queue;
 use recover::Home;
 
-/// How long the end of the gate waits for the last entries.
+/// Longest wait for the last entries at the end of the gate.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Record of one gate in files. Clones are the same.
+/// Record of a gate in files. Clones share it.
 #[derive(Clone)]
-pub struct DiskJournal(Arc<Shared>);
+pub struct DiskJournal(Arc<JournalState>);
 
-struct Shared {
+struct JournalState {
     settings: Settings,
     queue: Queue,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -60,9 +59,9 @@ struct Shared {
     status: ArcSwap<Standing>,
     /// Records that had room and could not be written since the gate began.
     unrecorded: AtomicU64,
-    /// Set while there is no room for more calls, and nothing old enough to be taken away.
+    /// Set while there is no room for more calls, and nothing old enough to be removed.
     full: AtomicBool,
-    /// Entries that were taken away since the gate began.
+    /// Entries removed since the gate began.
     removed: AtomicU64,
     repeats: Mutex<Repeats>,
     parts: Arc<Parts>,
@@ -74,12 +73,12 @@ struct Settings {
     state_dir: PathBuf,
     home: Home,
     node: Arc<str>,
-    /// How files are brought to the disk.
+    /// Way to sync files.
     flush: Flush,
 }
 
-impl Shared {
-    /// Says that nothing can be recorded, once.
+impl JournalState {
+    /// Notes that recording fails; logs the first failure.
     fn failed(&self, error: &io::Error) -> JournalError {
         let standing = self.status.load_full();
         if standing.failing.is_none() {
@@ -89,9 +88,9 @@ impl Shared {
         JournalError(error.to_string())
     }
 
-    /// Takes in the state of the chain after old entries were taken away.
-    fn bounded(&self, bounded: Bounded) {
-        let Bounded { is_full, removed, files } = bounded;
+    /// Notes the state of the chain after old entries were removed.
+    fn bounded(&self, bounded: BoundedChain) {
+        let BoundedChain { is_full, removed, files } = bounded;
         self.parts.judge(&files, SystemTime::now());
         self.removed.fetch_add(removed, Relaxed);
         let was_full = self.full.swap(is_full, Relaxed);
@@ -109,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// What was written is on the disk again.
+    /// Notes that lines reach the disk again.
     fn recovered(&self) {
         let standing = self.status.load_full();
         if standing.failing.is_some() {
@@ -124,13 +123,13 @@ thread_local! {
 }
 
 impl DiskJournal {
-    /// The record of the gate `node`, as `audit` says. `place` tells gates of one state directory apart. Nothing is written, and no
-    /// thread started, before the first record.
+    /// Makes the record of the gate `node` by `audit`; `place` tells gates of a state directory apart. Writes nothing and starts no thread
+    /// before the first record.
     pub fn new(audit: &Audit, state_dir: &Path, place: Option<&Path>, node: &Arc<str>) -> Self {
         Self::on(audit, state_dir, place, node, Arc::new(layout::flush))
     }
 
-    /// The same on a disk that is synced like this.
+    /// Makes the record with a way to sync files.
     fn on(audit: &Audit, state_dir: &Path, place: Option<&Path>, node: &Arc<str>, flush: Flush) -> Self {
         let home = match (&audit.path, place) {
             (Some(path), _) => Home::At(path.clone()),
@@ -138,7 +137,7 @@ impl DiskJournal {
             (None, None) => Home::Named("unnamed".to_owned()),
         };
         let settings = Settings { audit: audit.clone(), state_dir: state_dir.to_owned(), home, node: Arc::clone(node), flush };
-        Self(Arc::new(Shared {
+        Self(Arc::new(JournalState {
             settings,
             queue: Queue::default(),
             thread: Mutex::default(),
@@ -166,9 +165,9 @@ impl DiskJournal {
         self.0.repeats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts it into the queue; gives the length of its facts, in bytes.
-    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiting>) -> usize {
-        // An event of a later version is only ever read.
+    /// Queues a record; returns the length of its facts, in bytes.
+    fn push(&self, record: &Record<'_>, waiting: Option<queue::Waiter>) -> usize {
+        // Events of later versions are read, never written.
         let Some(event) = record.known().filter(|_| self.takes()) else { return 0 };
         let mut record = record.clone();
         record.fit();
@@ -182,7 +181,7 @@ impl DiskJournal {
         })
     }
 
-    /// Tells if records are taken at present.
+    /// Checks that records are taken at present.
     fn takes(&self) -> bool {
         self.audit().enabled && !self.0.queue.is_ending()
     }
@@ -228,7 +227,7 @@ impl Journal for DiskJournal {
     }
 
     fn part(&self, principal: &str) -> Arc<Part> {
-        self.0.parts.of(principal)
+        self.0.parts.of_principal(principal)
     }
 
     fn share_by(&self, percent: usize) {
@@ -245,7 +244,7 @@ impl Journal for DiskJournal {
 
     fn append_for(&self, principal: &str, record: &Record<'_>) {
         let bytes = self.push(record, None);
-        self.0.parts.of(principal).add(bytes as u64 + AROUND);
+        self.0.parts.of_principal(principal).add(bytes as u64 + AROUND);
     }
 
     fn append_durable(&self, part: &Part, record: &Record<'_>) -> BoxFuture<'static, Result<(), JournalError>> {
@@ -299,7 +298,7 @@ impl Journal for DiskJournal {
             Way::Alone => {
                 let principal = refusal.principal().to_owned();
                 let bytes = self.push(&refusal.into_record(), None);
-                self.0.parts.of(&principal).add(bytes as u64 + AROUND);
+                self.0.parts.of_principal(&principal).add(bytes as u64 + AROUND);
                 self.repeats().spend(&principal, bytes, Instant::now());
             }
             Way::First => self.repeats().keep(&refusal, Instant::now()),
@@ -336,7 +335,7 @@ impl Journal for DiskJournal {
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.tell_counted(true);
-            self.0.queue.end();
+            self.0.queue.end_queue();
             let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(thread) = thread else { return };
             let ended = tokio::task::spawn_blocking(move || thread.join().is_ok());
@@ -353,7 +352,7 @@ impl std::fmt::Debug for DiskJournal {
     }
 }
 
-/// The directory's name for a gate's place: the beginning of SHA-256 over it.
+/// Name of the directory for a gate's place: the beginning of its SHA-256.
 fn named(place: &Path) -> String {
     Sha256::digest(place.as_os_str().as_encoded_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect()
 }

@@ -1,9 +1,8 @@
-//! Part of the record that the entries of each principal take, and the part that they may take: where nothing may be taken away yet, one
-//! principal leaves room to the others.
+//! Each principal's part of the record, and its share: where nothing may be removed yet, a principal must leave room to the others.
 //!
-//! Only entries that are too young to be taken away count, for all others make room where room is wanted. A call adds to a counter of its own
-//! principal and looks at one number. Everything else is done by the thread that makes the record last, whenever a file is full. What is in files
-//! that were written before the start is read once, beside the work of that thread. No file is read here.
+//! Only entries too young to be removed count, since all others make room on demand. A call adds to a counter of its own principal and
+//! looks at one number. The rest is done by the keeper's thread whenever a file is full. Files from before the start are counted once,
+//! beside the keeper's other work. Reads no file.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -19,47 +18,47 @@ use store::{OverShare, Part};
 
 use super::layout::{Segment, lines};
 
-/// Principals that are told apart. All others have one part together.
+/// Principals told apart. All others have one part together.
 const MOST_PRINCIPALS: usize = 4096;
-/// Less than this fraction of a file counts for nobody, so that what is kept of a file is bounded.
+/// Fraction of a file below which a principal's bytes are not counted, so that the tally of a file is bounded.
 const LEAST_OF_FILE: u64 = 256;
-/// Principals over their share that people are told of, those with the most bytes first.
+/// Most principals over their share that are reported, those with the most bytes first.
 const MOST_TOLD: usize = 16;
-/// The parts of all principals.
+/// Parts of all principals.
 #[derive(Debug)]
 pub(super) struct Parts {
-    known: Mutex<Known>,
-    /// Percentage of what is free, and of what a principal has itself, that it may have.
+    known: Mutex<PartTable>,
+    /// Share of a principal, as a percentage of the free bytes and its own.
     percent: AtomicUsize,
     /// Size of a full record, in bytes.
     most: u64,
-    /// Age at which entries may be taken away.
+    /// Age at which entries may be removed.
     least: Duration,
-    /// Set while somebody is over its share.
+    /// Set while a principal is over its share.
     is_over: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Known {
+struct PartTable {
     parts: HashMap<Arc<str>, Arc<Part>>,
-    /// The part of all principals that are not told apart.
+    /// Part of all principals not told apart.
     others: Arc<Part>,
-    /// Bytes of each principal in files that may not be taken away, by the first entry of the file.
+    /// Bytes of each principal in files too young to be removed, by the first entry of the file.
     tallies: BTreeMap<u64, Tally>,
-    /// First entry of the file that is being written.
+    /// First entry of the file being written.
     open: u64,
-    /// Files whose entries were written before the start.
-    unread: VecDeque<Unread>,
+    /// Files from before the start, still to be counted.
+    unread: VecDeque<UnreadFile>,
     over: Vec<OverShare>,
 }
 
 type Tally = HashMap<Arc<str>, u64>;
 
-/// A file that was written before the start, in part at least.
+/// A file written before the start, at least in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unread {
+pub(super) struct UnreadFile {
     pub(super) first: u64,
-    /// Length that it had then, in bytes.
+    /// Length at the start, in bytes.
     pub(super) bytes: u64,
 }
 
@@ -70,9 +69,9 @@ impl Default for Parts {
 }
 
 impl Parts {
-    /// Makes the parts of a record. One principal may have all of it until [`Parts::share_by`] says otherwise.
+    /// Makes the parts of a record. A principal may fill the record until [`Parts::share_by`] says otherwise.
     pub(super) fn new(audit: &Audit) -> Self {
-        let known = Known {
+        let known = PartTable {
             parts: HashMap::new(),
             others: Part::of(&LEFT_OUT.into()),
             tallies: BTreeMap::new(),
@@ -89,17 +88,17 @@ impl Parts {
         }
     }
 
-    /// Sets the percentage of what is free, and of what a principal has itself, that it may have.
+    /// Sets the share of a principal, as a percentage of the free bytes and its own.
     pub(super) fn share_by(&self, percent: usize) {
         self.percent.store(percent, Relaxed);
     }
 
-    /// The part of a principal.
-    pub(super) fn of(&self, principal: &str) -> Arc<Part> {
+    /// Part of a principal.
+    pub(super) fn of_principal(&self, principal: &str) -> Arc<Part> {
         self.lock().part(principal)
     }
 
-    /// Principals that are over their share, those with the most bytes first.
+    /// Principals over their share, those with the most bytes first.
     pub(super) fn over(&self) -> Vec<OverShare> {
         self.lock().over.clone()
     }
@@ -108,22 +107,22 @@ impl Parts {
         self.is_over.load(Relaxed)
     }
 
-    /// Begins anew with the files of a record that was opened. What is in them is to be read.
+    /// Begins anew with the files of a record just opened, which are still to be counted.
     pub(super) fn open(&self, files: &[Segment], now: SystemTime) {
         let mut known = self.lock();
         known.tallies.clear();
         known.open = files.last().map_or(0, |file| file.first);
         let young = files.iter().filter(|file| self.is_young(file, now));
-        known.unread = young.map(|file| Unread { first: file.first, bytes: file.bytes }).collect();
+        known.unread = young.map(|file| UnreadFile { first: file.first, bytes: file.bytes }).collect();
     }
 
-    /// The next file that is to be read. The newest are read first, as they count for the longest time.
-    pub(super) fn unread(&self) -> Option<Unread> {
+    /// Next file to count. The newest come first, since they count for the longest time.
+    pub(super) fn unread(&self) -> Option<UnreadFile> {
         self.lock().unread.pop_back()
     }
 
-    /// Counts what a file holds that was written before the start. `true`: it was the last one.
-    pub(super) fn read(&self, unread: &Unread, content: &[u8]) -> bool {
+    /// Counts the content of a file from before the start; `true` for the last.
+    pub(super) fn read(&self, unread: &UnreadFile, content: &[u8]) -> bool {
         let length = usize::try_from(unread.bytes).unwrap_or(usize::MAX).min(content.len());
         let mut tally = HashMap::<String, u64>::new();
         for line in lines(&content[..length]) {
@@ -143,7 +142,7 @@ impl Parts {
         known.unread.is_empty()
     }
 
-    /// Takes in the files as they are now, and judges who is over its share.
+    /// Updates the files, and judges which principals are over their share.
     pub(super) fn judge(&self, files: &[Segment], now: SystemTime) {
         let mut known = self.lock();
         known.close(files);
@@ -167,25 +166,25 @@ impl Parts {
         known.over = over;
     }
 
-    /// Time at which so many entries are old enough that the principal is within its share again, in seconds since 1970.
-    fn until(&self, known: &Known, part: &Part, young: &[&Segment], bound: Bound, now: SystemTime) -> u64 {
+    /// Time from which enough entries are old that the principal is within its share again, in seconds since 1970.
+    fn until(&self, known: &PartTable, part: &Part, young: &[&Segment], bound: Bound, now: SystemTime) -> u64 {
         let left = |older: usize| known.is_within(part, &young[older..], bound);
         let last = (1..young.len()).find(|older| left(*older)).map_or(now, |older| young[older - 1].written);
         let at = last.checked_add(self.least).and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         at.map_or(u64::MAX, |at| at.as_secs() + 1)
     }
 
-    /// Tells if a file may not be taken away, whatever its size.
+    /// Checks for a file too young to be removed.
     fn is_young(&self, file: &Segment, now: SystemTime) -> bool {
         !self.least.is_zero() && now.duration_since(file.written).is_ok_and(|age| age <= self.least)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, PartTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl PartTable {
     fn part(&mut self, principal: &str) -> Arc<Part> {
         if let Some(part) = self.parts.get(principal) {
             return Arc::clone(part);
@@ -199,7 +198,7 @@ impl Known {
         part
     }
 
-    /// Puts what was counted since the last file was full into the tally of the one that is full now.
+    /// Moves the counts since the last full file to the tally of the file now full.
     fn close(&mut self, files: &[Segment]) {
         let [.., full, open] = files else { return };
         if open.first == self.open {
@@ -215,7 +214,7 @@ impl Known {
         }
     }
 
-    /// Forgets principals that nobody speaks for and of whom no young file tells.
+    /// Forgets principals without a user and without a young file.
     fn forget(&mut self) {
         let Self { parts, tallies, .. } = self;
         parts
@@ -226,12 +225,12 @@ impl Known {
         part.fresh() + self.tallies.values().filter_map(|tally| tally.get(part.principal())).sum::<u64>()
     }
 
-    /// Tells if a principal is within its share where these files count.
+    /// Checks that a principal is within its share of these files.
     fn is_within(&self, part: &Part, files: &[&Segment], bound: Bound) -> bool {
         let of_file = |file: &&Segment| self.tallies.get(&file.first).and_then(|tally| tally.get(part.principal())).copied().unwrap_or(0);
         let own = part.fresh() + files.iter().map(of_file).sum::<u64>();
         let taken = files.iter().map(|file| file.bytes).sum::<u64>();
-        // Where the record is full nobody makes a call, and who has taken how much matters still.
+        // In a full record nobody makes a call, but the shares still matter.
         bound.holds(as_usize(own), as_usize(taken).min(bound.most)).is_ok()
     }
 }
@@ -269,7 +268,7 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    /// Parts of a record that is full with 1,000 bytes, half of which one may have, and in which an hour is kept.
+    /// Makes the parts of a record full at 1,000 bytes, with shares of half and entries kept for an hour.
     fn parts() -> Parts {
         let parts = Parts::new(&Audit { full_bytes: 1000, keep_at_least: HOUR, ..Audit::default() });
         parts.share_by(50);
@@ -281,9 +280,9 @@ mod tests {
     }
 
     #[test]
-    fn who_has_half_of_what_may_not_go_waits_until_enough_of_it_is_old() {
+    fn a_principal_over_its_share_waits_for_old_entries() {
         let (parts, now) = (parts(), SystemTime::now());
-        let [ann, bob] = ["ann", "bob"].map(|name| parts.of(name));
+        let [ann, bob] = ["ann", "bob"].map(|name| parts.of_principal(name));
         let [first, second] = [now - HOUR / 2, now - HOUR / 4];
         parts.open(&[file(0, 0, first)], now);
         ann.add(300);
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_counts_up_to_where_the_file_ended_and_old_files_are_not_read() {
+    fn young_files_from_before_the_start_are_counted() {
         let (parts, now) = (parts(), SystemTime::now());
         let line = |principal: &str| {
             let registration = Registration { principal: principal.into(), what: "ended".into(), ..Registration::default() };
@@ -318,20 +317,20 @@ mod tests {
         let length = (content.len() - line("ann").len()) as u64;
         parts.open(&[file(0, 700, now - 2 * HOUR), file(10, length, now)], now);
         let unread = parts.unread().unwrap();
-        assert_eq!((&unread, parts.unread()), (&Unread { first: 10, bytes: length }, None));
+        assert_eq!((&unread, parts.unread()), (&UnreadFile { first: 10, bytes: length }, None));
         assert!(parts.read(&unread, &content));
         let known = parts.lock();
         assert_eq!(["ann", "bob"].map(|name| known.bytes(&known.parts[name])), [2 * own, own]);
     }
 
     #[test]
-    fn what_is_kept_of_principals_is_bounded_and_forgotten_with_their_entries() {
+    fn principals_are_bounded_and_forgotten_with_their_entries() {
         let (parts, now) = (parts(), SystemTime::now());
         for number in 0..2 * MOST_PRINCIPALS {
-            parts.of(&number.to_string()).add(1);
+            parts.of_principal(&number.to_string()).add(1);
         }
         assert_eq!(parts.lock().parts.len(), MOST_PRINCIPALS);
-        assert!(Arc::ptr_eq(&parts.of("one more"), &parts.of("and one more")), "they have one part together");
+        assert!(Arc::ptr_eq(&parts.of_principal("one more"), &parts.of_principal("and one more")), "they have one part together");
         parts.judge(&[file(0, 1 << 20, now), file(10, 0, now)], now);
         assert!(parts.lock().parts.is_empty(), "less than a small part of a file counts for nobody");
     }

@@ -1,6 +1,6 @@
-//! Where calls leave what is to be recorded. While the record is open, each puts its own line at the end of the chain, in memory, and the
-//! thread that writes comes for many at once; while it is not, lines are held until it is. Bounded: what does not fit is counted, and becomes
-//! a gap in the record. It does not know files.
+//! Queue of calls' records. While the record is open, each call appends its own line to the chain, in memory, and the writing thread takes
+//! many at once; while the record is closed, lines are held. Bounded: records beyond are counted, and become a gap in the record. Knows no
+//! files.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,48 +14,48 @@ use store::{JournalError, Ticket};
 use tokio::sync::oneshot;
 
 use super::draft::{Draft, Piece};
-use super::running::Running;
+use super::running::RunningIntents;
 
-/// How much text may wait, in bytes, and how many records.
+/// Most bytes and most records that may wait.
 const MOST_BYTES: usize = 8 << 20;
 const MOST_ITEMS: usize = 1 << 16;
-/// So much text is written at once, in bytes. The thread that writes shares a core with calls that wait meanwhile.
+/// Bytes written at once; bounded, since the writing thread shares a core with waiting calls.
 const PIECE: usize = 64 << 10;
-/// What nobody waits for is written this much later at most, together with what came meanwhile. An intent waits as long for its outcome, and
-/// up to as long again until somebody looks.
+/// Longest delay of a record without a waiter, written together with those that come meanwhile. An intent waits as long for its outcome,
+/// and up to as long again until the next look.
 const LINGER: Duration = Duration::from_millis(25);
 
-/// Whoever waits until a record is on the disk.
-pub(super) type Waiting = oneshot::Sender<Result<(), JournalError>>;
+/// Waiter for a record to be on the disk.
+pub(super) type Waiter = oneshot::Sender<Result<(), JournalError>>;
 
-/// One record without a place in the chain.
+/// A record without a place in the chain.
 pub(super) struct Item {
     pub(super) event: &'static str,
     pub(super) time: u64,
-    /// Where its facts stand.
+    /// Range of its facts in the text.
     pub(super) facts: Range<usize>,
 }
 
 /// Records that came while the record was not open.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldRecords {
     pub(super) text: Vec<u8>,
     pub(super) items: Vec<Item>,
-    /// Whoever waits for one of them.
-    pub(super) waiting: Vec<Waiting>,
-    /// Records that did not fit, and since when.
+    /// Waiters for any of these records.
+    pub(super) waiting: Vec<Waiter>,
+    /// Records without room, and the time of the first.
     pub(super) missing: u64,
     pub(super) missing_since: u64,
 }
 
-/// What is written with one go: pieces of the chain, or records without a place in it.
+/// Records written together: pieces of the chain, or records without a place in it.
 #[derive(Default)]
-pub(super) struct Taken {
+pub(super) struct Batch {
     pub(super) pieces: Vec<Piece>,
-    pub(super) held: Held,
+    pub(super) held: HeldRecords,
 }
 
-/// The queue.
+/// Queue of records.
 #[derive(Default)]
 pub(super) struct Queue {
     desk: Mutex<Desk>,
@@ -66,23 +66,23 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct Desk {
-    /// `None`: the record is not open.
+    /// `None` while the record is not open.
     draft: Option<Draft>,
-    held: Held,
-    running: Running,
-    /// Somebody waits.
+    held: HeldRecords,
+    running: RunningIntents,
+    /// A waiter is there.
     is_urgent: bool,
 }
 
 impl Queue {
-    /// Adds a record; `false`: there is no room for it, or it fits into no entry, and it was counted as missing. One that somebody waits for
-    /// has room as long as it fits, for there are no more of those than calls.
-    pub(super) fn push(&self, event: &'static str, facts: &[u8], waiting: Option<Waiting>) -> bool {
+    /// Adds a record. Returns `false` for a record without room, or too long for an entry, which counts as missing. An awaited record
+    /// always has room, since there are no more of those than calls.
+    pub(super) fn push(&self, event: &'static str, facts: &[u8], waiting: Option<Waiter>) -> bool {
         let time = wall();
         self.at(|desk| desk.put(event, time, &[facts], waiting))
     }
 
-    /// Keeps an intent that was made `since` then for its outcome. `None`: there is no room to keep it, and it is a record of its own.
+    /// Keeps an intent made at `since` for its outcome. `None` without room to keep it: the intent becomes a record of its own.
     pub(super) fn intend(&self, since: u64, facts: &[u8]) -> Option<Ticket> {
         let mut ticket = None;
         self.at(|desk| {
@@ -96,11 +96,11 @@ impl Queue {
         ticket
     }
 
-    /// Puts the outcome beside an intent that is still here; `false`: it has been written.
+    /// Writes the outcome together with its intent; `false` if the intent has been written.
     pub(super) fn join(&self, ticket: Ticket, outcome: &[u8]) -> bool {
         let (time, mut is_here) = (wall(), false);
         self.at(|desk| {
-            let Some(intent) = desk.running.take(ticket) else { return true };
+            let Some(intent) = desk.running.take_facts(ticket) else { return true };
             is_here = true;
             let fits = desk.put("called", time, &[b"{\"intent\":", &intent, b",\"outcome\":", outcome, b"}"], None);
             desk.running.done(ticket, intent);
@@ -109,9 +109,9 @@ impl Queue {
         is_here
     }
 
-    /// What has come, once there is something and nobody would gain by waiting; `spare` is filled from now on. `None`: nothing came until
-    /// `longest` had passed, or it ends.
-    pub(super) fn take(&self, spare: Vec<u8>, longest: Option<Duration>) -> Option<Taken> {
+    /// Takes all records, once there are some and waiting would gain nothing; `spare` is filled next. `None` after `longest` without any,
+    /// or at the end.
+    pub(super) fn take_batch(&self, spare: Vec<u8>, longest: Option<Duration>) -> Option<Batch> {
         let is_idle = |desk: &mut Desk| desk.is_idle() && !self.is_ending();
         let desk = self.lock();
         let mut desk = match longest {
@@ -126,10 +126,10 @@ impl Queue {
         let now = wall();
         // Threads may not see quite the same time.
         let young = if self.is_ending() { 0..0 } else { now.saturating_sub(micros(LINGER))..now + micros(LINGER) };
-        Some(desk.take(spare, &young))
+        Some(desk.take_batch(spare, &young))
     }
 
-    /// The record is open: calls put their lines behind `draft` from now on.
+    /// Opens the record: calls put their lines behind `draft` from now on.
     pub(super) fn open(&self, mut draft: Draft) {
         let mut desk = self.lock();
         let held = std::mem::take(&mut desk.held);
@@ -138,20 +138,20 @@ impl Queue {
         desk.draft = Some(draft);
     }
 
-    /// The record is not open any more. What has a place in the chain and was not taken.
+    /// Closes the record; returns the pieces of the chain not taken.
     pub(super) fn close(&self) -> Vec<Piece> {
-        self.lock().draft.take().map(|mut draft| draft.take(Vec::new())).unwrap_or_default()
+        self.lock().draft.take().map(|mut draft| draft.take_pieces(Vec::new())).unwrap_or_default()
     }
 
-    /// Records that did not fit since the gate began.
+    /// Records without room since the gate began.
     pub(super) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Nothing more will come.
-    pub(super) fn end(&self) {
+    /// Ends the queue; nothing more will come.
+    pub(super) fn end_queue(&self) {
         self.ends.store(true, Ordering::Release);
-        // So that nobody looks between the store and the waiting.
+        // The lock keeps `take_batch` from missing the flag between its check and its wait.
         drop(self.lock());
         self.wake.notify_one();
     }
@@ -181,9 +181,9 @@ impl Queue {
 }
 
 impl Desk {
-    fn put(&mut self, event: &'static str, time: u64, facts: &[&[u8]], waiting: Option<Waiting>) -> bool {
+    fn put(&mut self, event: &'static str, time: u64, facts: &[&[u8]], waiting: Option<Waiter>) -> bool {
         if facts.iter().map(|part| part.len()).sum::<usize>() > MAX_FACTS {
-            // Told here, for what is held has no place at which it could be told of one of them.
+            // Refused now, since held records have no place at which a single waiter could be refused.
             if let Some(waiting) = waiting {
                 drop(waiting.send(Err(JournalError("it is longer than an entry of the record may be".into()))));
             }
@@ -205,7 +205,7 @@ impl Desk {
         }
     }
 
-    /// Counts one more that is missing.
+    /// Counts a missing record.
     fn miss(&mut self, time: u64) -> bool {
         if self.held.missing == 0 {
             self.held.missing_since = time;
@@ -214,18 +214,18 @@ impl Desk {
         false
     }
 
-    fn take(&mut self, spare: Vec<u8>, young: &Range<u64>) -> Taken {
+    fn take_batch(&mut self, spare: Vec<u8>, young: &Range<u64>) -> Batch {
         let Self { draft, held, running, is_urgent } = self;
         *is_urgent = false;
         running.long(young, |intent| match draft {
             Some(draft) => _ = draft.append("intended", wall(), &[intent], None),
             None => held.put("intended", wall(), &[intent]),
         });
-        let Some(draft) = draft else { return Taken { pieces: Vec::new(), held: std::mem::take(held) } };
+        let Some(draft) = draft else { return Batch { pieces: Vec::new(), held: std::mem::take(held) } };
         if held.missing > 0 {
             draft.note(wall(), &Record::Gap(Gap { missing: std::mem::take(&mut held.missing), since: held.missing_since }));
         }
-        Taken { pieces: draft.take(spare), held: Held::default() }
+        Batch { pieces: draft.take_pieces(spare), held: HeldRecords::default() }
     }
 
     fn is_idle(&self) -> bool {
@@ -238,7 +238,7 @@ impl Desk {
     }
 }
 
-impl Held {
+impl HeldRecords {
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty() && self.missing == 0
     }
@@ -250,7 +250,7 @@ impl Held {
         self.items.push(Item { event, time, facts: start..self.text.len() });
     }
 
-    /// What was to be written when the record was closed, in front of what came after that.
+    /// Puts the records of a closed draft in front of those held.
     pub(super) fn behind(self, pieces: Vec<Piece>) -> Self {
         let mut all = Self { missing: self.missing, missing_since: self.missing_since, ..Self::default() };
         for piece in pieces {
@@ -262,7 +262,7 @@ impl Held {
         all
     }
 
-    /// Puts all of it behind `draft`, but not whoever waits for it.
+    /// Writes all records to `draft`, without their waiters.
     pub(super) fn write(&self, draft: &mut Draft) {
         for item in &self.items {
             draft.append(item.event, item.time, &[&self.text[item.facts.clone()]], None);
@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    fn lines(taken: &Taken) -> Vec<&str> {
+    fn lines(taken: &Batch) -> Vec<&str> {
         taken.pieces.iter().flat_map(|piece| std::str::from_utf8(&piece.text).unwrap().lines()).collect()
     }
 
@@ -289,31 +289,31 @@ mod tests {
         queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
         let (quick, slow) = (queue.intend(wall(), b"1").unwrap(), queue.intend(0, b"2").unwrap());
         assert!(queue.join(quick, b"3"));
-        let taken = queue.take(Vec::new(), None).unwrap();
+        let taken = queue.take_batch(Vec::new(), None).unwrap();
         let begins = lines(&taken).iter().map(|line| line.split(",\"prev\"").next().unwrap()).collect::<Vec<_>>();
         assert_eq!(begins, [r#"{"event":"called","facts":{"intent":1,"outcome":3}"#, r#"{"event":"intended","facts":2"#]);
         assert!(!queue.join(slow, b"late") && !queue.join(quick, b"twice"));
-        assert!(queue.take(Vec::new(), Some(Duration::ZERO)).is_none());
+        assert!(queue.take_batch(Vec::new(), Some(Duration::ZERO)).is_none());
     }
 
     #[test]
-    fn what_came_while_the_record_was_not_open_is_in_it_and_whoever_waits_too() {
+    fn records_held_while_closed_are_written_with_their_waiters() {
         let queue = Queue::default();
         let (done, mut kept) = oneshot::channel();
         assert!(queue.push("a", b"1", Some(done)));
         queue.open(Draft::behind(Chain::new(), 0, 1 << 20));
         assert!(queue.push("b", b"2", None));
-        let mut taken = queue.take(Vec::new(), None).unwrap();
+        let mut taken = queue.take_batch(Vec::new(), None).unwrap();
         assert_eq!((taken.pieces[0].entries, taken.pieces[0].waiting.len()), (2, 1));
         assert!(kept.try_recv().is_err());
         assert!(taken.pieces[0].waiting.pop().unwrap().send(Ok(())).is_ok());
         assert!(queue.push("c", b"3", None));
-        let held = Held::default().behind(queue.close());
+        let held = HeldRecords::default().behind(queue.close());
         assert_eq!((held.items.len(), held.waiting.len()), (0, 0), "an event of this version is wanted");
     }
 
     #[test]
-    fn h1_what_fits_into_no_entry_is_refused_to_whoever_waits_for_it_and_counted() {
+    fn h1_a_record_that_fits_no_entry_is_refused() {
         for is_open in [false, true] {
             let queue = Queue::default();
             if is_open {
@@ -324,7 +324,7 @@ mod tests {
             assert!(matches!(kept.try_recv(), Ok(Err(_))), "{is_open}");
             assert!(queue.intend(wall(), &[b'x'; 70_000]).is_none());
             assert_eq!(queue.missed(), 2);
-            let taken = queue.take(Vec::new(), None).unwrap();
+            let taken = queue.take_batch(Vec::new(), None).unwrap();
             if is_open {
                 assert!(lines(&taken)[0].contains(r#""missing":2"#));
             } else {
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_what_is_waited_for_fits() {
+    fn only_awaited_records_fit_into_a_full_queue() {
         for is_open in [false, true] {
             let queue = Queue::default();
             if is_open {
@@ -345,7 +345,7 @@ mod tests {
             assert_eq!(fits, MOST_BYTES / long.len() + 1, "{is_open}");
             assert!(!queue.push("a", b"x", None) && queue.missed() == 2);
             assert!(queue.push("a", b"x", Some(oneshot::channel().0)));
-            let taken = queue.take(Vec::new(), None).unwrap();
+            let taken = queue.take_batch(Vec::new(), None).unwrap();
             if is_open {
                 assert!(lines(&taken).last().unwrap().contains(r#""missing":2"#));
             } else {

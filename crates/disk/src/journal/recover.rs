@@ -1,5 +1,5 @@
-//! What is found at the start: a record that goes on where it ended, one whose end a kill or a loss of power has torn, or one that is broken,
-//! beside which a new chain begins. Nothing that was signed for is changed: half a line is cut, and files behind a torn one are set aside.
+//! State of the record at the start: whole, torn at its end by a kill or a loss of power, or broken, so that a new chain begins beside it.
+//! Changes nothing that was signed for: half a line is cut, and files behind a torn one are set aside.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,41 +14,41 @@ use audit::tile::{Tile, Tiles, WIDTH};
 use runtime::random;
 use runtime::whole::{Readers, make_dirs, replace};
 
-use super::keeper::{Bounded, Flush, Keeper};
+use super::keeper::{BoundedChain, Flush, Keeper};
 use super::layout::{ChainDir, LOCK, PUBLIC_KEY, Segment, TORN};
 use super::volume::{Bounds, Volume};
 use crate::seed;
 
-/// Where the record of a gate goes.
+/// Place of a gate's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Home {
-    /// Into this directory.
+    /// In this directory.
     At(PathBuf),
-    /// Into a directory of this name below the state directory, or the next one where another gate writes there.
+    /// In a directory of this name below the state directory, or the next free one where another gate writes.
     Named(String),
 }
 
-/// Gates of one name that write at once.
+/// Most gates of one name that write at once.
 const MOST_BESIDE: u32 = 64;
 
-/// What was found is not what was written.
-struct Broken(String);
+/// Reason why a chain is not as written.
+struct BreakReason(String);
 
-/// A record that is open for writing.
-pub(super) struct Opened {
+/// A record open for writing.
+pub(super) struct OpenRecord {
     pub(super) volume: Volume,
     pub(super) keeper: Keeper,
-    /// How many entries of the chain were there.
+    /// Number of entries found in the chain.
     pub(super) found: u64,
-    /// State of the chain after old entries were taken away.
-    pub(super) bounded: Bounded,
-    /// The record's directory.
+    /// State of the chain after old entries were removed.
+    pub(super) bounded: BoundedChain,
+    /// Directory of the record.
     pub(super) dir: PathBuf,
     pub(super) lock: File,
 }
 
-/// Opens the record, or begins one, and writes down that the gate `node` did so.
-pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, flush: &Flush) -> io::Result<Opened> {
+/// Opens or begins the record, and records the start of the gate `node`.
+pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, flush: &Flush) -> io::Result<OpenRecord> {
     let (dir, lock) = locked(state_dir, home)?;
     let seed = seed::seed(state_dir, seed::SIGNING)?;
     let mut chains = ChainDir::all(&dir)?;
@@ -62,7 +62,7 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
         None => (begin(&dir, 1, &seed, bounds)?, None, None),
         Some(place) => match resume(&place, &seed, bounds)? {
             Ok((volume, signer, torn)) => ((volume, signer, place), torn, None),
-            Err(Broken(why)) => {
+            Err(BreakReason(why)) => {
                 tracing::error!(chain = %place.path.display(), %why, "the record is broken: it is left as it is, and a new chain begins beside it; `banyan audit verify` says more");
                 let next = begin(&dir, place.number + 1, &seed, bounds)?;
                 (next, None, Some((place, why)))
@@ -71,7 +71,7 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
     };
     let found = volume.size();
     let mut keeper = Keeper::new(place, signer, bounds, Arc::clone(flush));
-    if let Some(Torn { cut, why }) = torn {
+    if let Some(TornEnd { cut, why }) = torn {
         tracing::warn!(bytes = cut, why, "the end of the record was torn when the gate ended: it was taken away, and the record says so");
         volume.note(&Record::BrokeHere(Broke { cut, why: why.into() }))?;
     }
@@ -87,9 +87,9 @@ pub(super) fn open(state_dir: &Path, home: &Home, bounds: Bounds, node: &str, fl
         keeper.sync(&order.file)?;
         order.head.as_mut().map_or(Ok(()), |head| keeper.sign(head))?;
     }
-    // Whoever loses power again and again may never fill a file.
+    // A gate that loses power again and again may never fill a file.
     let bounded = keeper.bound()?;
-    Ok(Opened { volume, keeper, found, bounded, dir, lock })
+    Ok(OpenRecord { volume, keeper, found, bounded, dir, lock })
 }
 
 fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {
@@ -110,7 +110,7 @@ fn locked(state_dir: &Path, home: &Home) -> io::Result<(PathBuf, File)> {
 }
 
 fn begin(dir: &Path, number: u32, seed: &[u8; 32], bounds: Bounds) -> io::Result<(Volume, Signer, ChainDir)> {
-    let place = ChainDir::of(dir, number);
+    let place = ChainDir::numbered(dir, number);
     place.make()?;
     let name = format!("banyan/{}", random::token().get(..16).unwrap_or_default());
     let signer = Signer::new(&name, seed).map_err(io::Error::other)?;
@@ -119,38 +119,38 @@ fn begin(dir: &Path, number: u32, seed: &[u8; 32], bounds: Bounds) -> io::Result
     Ok((Volume::at(place.clone(), Chain::new(), bounds, (0, 0))?, signer, place))
 }
 
-/// The public key of a chain.
+/// Public key of a chain.
 pub(super) fn public_key(place: &ChainDir) -> Result<Verifier, String> {
     let path = place.path.join(PUBLIC_KEY);
     let text = fs::read_to_string(&path).map_err(|error| format!("{} can't be read: {error}", path.display()))?;
     Verifier::parse(text.trim()).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-type Resumed = Result<(Volume, Signer, Option<Torn>), Broken>;
+type Resumption = Result<(Volume, Signer, Option<TornEnd>), BreakReason>;
 
-/// What was taken away at the end, of which nobody was told that it is there.
-struct Torn {
-    /// In bytes.
+/// Removed end of a chain, which was never acknowledged.
+struct TornEnd {
+    /// Length in bytes.
     cut: u64,
     why: &'static str,
 }
 
-/// Goes on with a chain, without what is torn at its end. Only as many of the last files are read as have to be: `verify` reads all.
-fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resumed> {
+/// Continues a chain without its torn end. Reads no more of the last files than needed; `verify` reads all.
+fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resumption> {
     let key = match public_key(place) {
         Ok(key) => key,
-        Err(why) => return Ok(Err(Broken(why))),
+        Err(why) => return Ok(Err(BreakReason(why))),
     };
     let signer = Signer::new(key.name(), seed).map_err(io::Error::other)?;
     if !signer.verifier().is_ok_and(|own| own == key) {
-        return Ok(Err(Broken("the key in the state directory is not the one that signed this chain".into())));
+        return Ok(Err(BreakReason("the key in the state directory is not the one that signed this chain".into())));
     }
     let signed = match place.checkpoint()?.map(|text| Checkpoint::open(&text, &key)).transpose() {
         Ok(signed) => signed,
-        Err(error) => return Ok(Err(Broken(format!("its checkpoint can't be used: {error}")))),
+        Err(error) => return Ok(Err(BreakReason(format!("its checkpoint can't be used: {error}")))),
     };
     let mut segments = place.segments()?;
-    // A file that was begun and holds nothing would stand in the way of entries that now come into the one before.
+    // An empty file begun last would stand in the way of entries for the file before.
     while segments.len() > 1
         && let Some(empty) = segments.pop_if(|last| last.bytes == 0)
     {
@@ -159,7 +159,7 @@ fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resum
     if segments.is_empty() {
         return Ok(match signed {
             None => Ok((Volume::at(place.clone(), Chain::new(), bounds, (0, 0))?, signer, None)),
-            Some(_) => Err(Broken("its entries are gone".into())),
+            Some(_) => Err(BreakReason("its entries are gone".into())),
         });
     }
     let read = match read(place, &segments, signed.as_ref())? {
@@ -170,7 +170,7 @@ fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resum
     let last = &segments[read.last];
     let mut volume = Volume::at(place.clone(), read.chain, bounds, (last.first, read.whole))?;
     volume.owe(read.full);
-    // Whoever wrote them may have been killed before they were on the disk.
+    // The gate that wrote them may have been killed before they were synced.
     let is_signed = |next: &Segment| signed.as_ref().is_some_and(|signed| signed.size >= next.first);
     for pair in segments[..=read.last].windows(2).filter(|pair| !is_signed(&pair[1])) {
         volume.unsynced(&pair[0].path)?;
@@ -178,9 +178,9 @@ fn resume(place: &ChainDir, seed: &[u8; 32], bounds: Bounds) -> io::Result<Resum
     Ok(Ok((volume, signer, torn)))
 }
 
-/// Takes away what is torn. A loss of power may leave what came later and not what came before it: lines of the next file, where the end of
-/// the one before was still on its way to the disk. Nobody was told of them, and they are set aside.
-fn mend(read: &Read, segments: &[Segment]) -> io::Result<Option<Torn>> {
+/// Removes the torn end. A loss of power may leave later lines without earlier ones: lines of the next file, while the end of the file
+/// before was not yet on the disk. None was acknowledged, and they are set aside.
+fn mend(read: &Read, segments: &[Segment]) -> io::Result<Option<TornEnd>> {
     if read.cut > 0 {
         let file = OpenOptions::new().write(true).open(&segments[read.last].path)?;
         file.set_len(read.whole)?;
@@ -193,32 +193,32 @@ fn mend(read: &Read, segments: &[Segment]) -> io::Result<Option<Torn>> {
     }
     let cut = read.cut + behind.iter().map(|segment| segment.bytes).sum::<u64>();
     let why = if behind.is_empty() { "the last line was cut short" } else { "lines were lost before others, which were set aside" };
-    Ok((cut > 0 || !behind.is_empty()).then_some(Torn { cut, why }))
+    Ok((cut > 0 || !behind.is_empty()).then_some(TornEnd { cut, why }))
 }
 
 struct Read {
     chain: Chain,
     full: Full,
-    /// Which file is the last one that goes on where the one before ends.
+    /// Last file that continues the file before.
     last: usize,
-    /// The length of its whole lines, and what follows them.
+    /// Length of its whole lines, and of the bytes behind them.
     whole: u64,
     cut: u64,
 }
 
-fn read(place: &ChainDir, segments: &[Segment], signed: Option<&Checkpoint>) -> io::Result<Result<Read, Broken>> {
-    // Where the tiles over what stands before a file are not there, the lines of the one before it are read too, if they still are.
+fn read(place: &ChainDir, segments: &[Segment], signed: Option<&Checkpoint>) -> io::Result<Result<Read, BreakReason>> {
+    // Without the tiles over the lines before a file, the lines of the file before are read too, if still there.
     let mut why = String::new();
     let behind = |segment: &Segment| behind(place, segment.first).map_err(|error| why = error).ok();
     let known = segments.iter().map(behind).enumerate().rev().find_map(|(at, chain)| Some((chain?, at)));
-    let Some((chain, from)) = known else { return Ok(Err(Broken(why))) };
+    let Some((chain, from)) = known else { return Ok(Err(BreakReason(why))) };
     let mut read = Read { chain, full: Vec::new(), last: from, whole: 0, cut: 0 };
     for (at, segment) in segments.iter().enumerate().skip(from) {
         if segment.first != read.chain.size() {
             break;
         }
         if read.cut > 0 {
-            return Ok(Err(Broken(format!("{} ends within a line", segments[read.last].path.display()))));
+            return Ok(Err(BreakReason(format!("{} ends within a line", segments[read.last].path.display()))));
         }
         let content = fs::read(&segment.path)?;
         let whole = content.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
@@ -226,20 +226,20 @@ fn read(place: &ChainDir, segments: &[Segment], signed: Option<&Checkpoint>) -> 
         for line in content[..whole].split_inclusive(|b| *b == b'\n') {
             match read.chain.follow(&line[..line.len() - 1]) {
                 Ok((_, full)) => read.full.extend(full),
-                Err(broken) => return Ok(Err(Broken(broken.to_string()))),
+                Err(broken) => return Ok(Err(BreakReason(broken.to_string()))),
             }
             if let Some(signed) = signed.filter(|s| s.size == read.chain.size())
                 && signed.root != read.chain.root()
             {
-                return Ok(Err(Broken(format!("its first {} entries are not those that were signed for", signed.size))));
+                return Ok(Err(BreakReason(format!("its first {} entries are not those that were signed for", signed.size))));
             }
         }
     }
     let missing = signed.map_or(0, |s| s.size.saturating_sub(read.chain.size()));
-    Ok(if missing > 0 { Err(Broken(format!("{missing} entries that were signed for are missing at its end"))) } else { Ok(read) })
+    Ok(if missing > 0 { Err(BreakReason(format!("{missing} entries that were signed for are missing at its end"))) } else { Ok(read) })
 }
 
-/// The chain behind `size` entries that are not read.
+/// Chain after `size` entries that are not read.
 pub(super) fn behind(place: &ChainDir, size: u64) -> Result<Chain, String> {
     if size == 0 {
         return Ok(Chain::new());

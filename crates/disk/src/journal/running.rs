@@ -1,13 +1,13 @@
-//! Calls that have left and of which nothing is written yet: what each of them is about, kept for its outcome to be put beside it. One that
-//! takes long is written down as it stands. Nothing here is written to the record.
+//! Intents of calls that have left but are not written yet, kept to be joined by their outcomes. The intent of a long call is written
+//! alone. Does not write to the record.
 
 use std::ops::Range;
 
 use store::Ticket;
 
-/// The intents.
+/// Intents under way.
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct RunningIntents {
     slots: Vec<Slot>,
     free: Vec<usize>,
     bytes: usize,
@@ -15,16 +15,16 @@ pub(super) struct Running {
 }
 
 struct Slot {
-    /// Whose it is; `None`: nobody's.
+    /// Number of the ticket; `None` for a free slot.
     number: Option<u64>,
     since: u64,
     facts: Vec<u8>,
 }
 
-/// How many slots are kept for calls to come.
+/// Slots kept for calls to come.
 const KEPT: usize = 1 << 10;
 
-impl Running {
+impl RunningIntents {
     /// Keeps the facts of an intent.
     pub(super) fn put(&mut self, since: u64, facts: &[u8]) -> Ticket {
         let number = self.next;
@@ -41,15 +41,15 @@ impl Running {
         Ticket { slot, number }
     }
 
-    /// The facts behind a ticket, unless they were written: once they were used, [`Running::done`] takes the room back.
-    pub(super) fn take(&mut self, ticket: Ticket) -> Option<Vec<u8>> {
+    /// Takes the facts behind a ticket, unless they were written. [`RunningIntents::done`] returns the buffer after use.
+    pub(super) fn take_facts(&mut self, ticket: Ticket) -> Option<Vec<u8>> {
         let slot = self.slots.get_mut(ticket.slot).filter(|slot| slot.number == Some(ticket.number))?;
         slot.number = None;
         self.bytes -= slot.facts.len();
         Some(std::mem::take(&mut slot.facts))
     }
 
-    /// Takes back the room of facts that were taken.
+    /// Returns the buffer of facts.
     pub(super) fn done(&mut self, ticket: Ticket, mut facts: Vec<u8>) {
         facts.clear();
         if let Some(slot) = self.slots.get_mut(ticket.slot) {
@@ -58,9 +58,9 @@ impl Running {
         }
     }
 
-    /// Gives those that did not come in the time of the `young`, in the order in which they came; they are not here any more.
+    /// Takes the intents from outside the time `young`, in order of arrival.
     pub(super) fn long(&mut self, young: &Range<u64>, mut give: impl FnMut(&[u8])) {
-        // Not only what is before: clocks are set back.
+        // Both sides, since clocks are set back.
         let is_old = |slot: &Slot| slot.number.is_some() && !young.contains(&slot.since);
         let mut old: Vec<_> = self.slots.iter_mut().enumerate().filter(|(_, slot)| is_old(slot)).collect();
         old.sort_unstable_by_key(|(_, slot)| slot.number);
@@ -72,22 +72,22 @@ impl Running {
             self.free.push(place);
         }
         if self.is_empty() && self.slots.len() > KEPT {
-            // Tickets are told apart by their number, so that none finds another's facts.
+            // Tickets are told apart by number, so that none finds another's facts.
             (self.slots, self.free) = (Vec::new(), Vec::new());
         }
     }
 
-    /// How many there are.
+    /// Number of intents.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// There is none.
+    /// Checks for no intents.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How much text they are, in bytes.
+    /// Length of all intents, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -99,28 +99,28 @@ mod tests {
 
     #[test]
     fn facts_are_given_once_to_whoever_comes_first() {
-        let mut running = Running::default();
+        let mut running = RunningIntents::default();
         let [a, b, c] = [(10, "a"), (5, "b"), (20, "c")].map(|(since, facts)| running.put(since, facts.as_bytes()));
-        assert_eq!(running.take(b), Some(b"b".to_vec()));
+        assert_eq!(running.take_facts(b), Some(b"b".to_vec()));
         running.done(b, b"b".to_vec());
-        assert_eq!((running.len(), running.bytes(), running.take(b)), (2, 2, None));
+        assert_eq!((running.len(), running.bytes(), running.take_facts(b)), (2, 2, None));
         let d = running.put(50, b"d");
         let mut old = Vec::new();
         running.long(&(11..50), |facts| old.push(facts.to_vec()));
         assert_eq!(old, [b"a".to_vec(), b"d".to_vec()]);
-        assert!(running.take(a).is_none() && running.take(d).is_none() && running.take(c).is_some());
+        assert!(running.take_facts(a).is_none() && running.take_facts(d).is_none() && running.take_facts(c).is_some());
         running.done(c, Vec::new());
         assert!(running.is_empty() && running.bytes() == 0);
     }
 
     #[test]
-    fn room_that_is_given_back_is_found_by_no_old_ticket() {
-        let mut running = Running::default();
+    fn no_old_ticket_finds_a_reused_slot() {
+        let mut running = RunningIntents::default();
         let old: Vec<Ticket> = (0..=KEPT).map(|_| running.put(0, b"x")).collect();
         running.long(&(1..2), |_| ());
         assert!(running.slots.is_empty());
         let new = running.put(1, b"new");
-        assert!(old.iter().all(|ticket| running.take(*ticket).is_none()));
-        assert_eq!(running.take(new), Some(b"new".to_vec()));
+        assert!(old.iter().all(|ticket| running.take_facts(*ticket).is_none()));
+        assert_eq!(running.take_facts(new), Some(b"new".to_vec()));
     }
 }

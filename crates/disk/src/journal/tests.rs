@@ -8,7 +8,7 @@ use audit::record::{Gap, Intent};
 
 use self::disk::names;
 use super::archive::{Archive, ChainDir, records};
-use super::examine::{Broken, Known, Report, examine};
+use super::examine::{BrokenPlace, Evidence, Report, examine};
 use super::*;
 
 fn audit_at(path: &Path) -> Audit {
@@ -24,7 +24,7 @@ fn intent(name: &str) -> Intent<'_> {
 }
 
 fn part() -> Arc<Part> {
-    Parts::default().of("ann")
+    Parts::default().of_principal("ann")
 }
 
 fn outcome() -> Outcome<'static> {
@@ -43,10 +43,10 @@ async fn written(state: &Path, count: u64) -> PathBuf {
 }
 
 fn look(dir: &Path) -> Report {
-    examine(dir, &Known::default()).unwrap()
+    examine(dir, &Evidence::default()).unwrap()
 }
 
-fn broken(dir: &Path) -> Broken {
+fn broken(dir: &Path) -> BrokenPlace {
     let report = look(dir);
     assert!(!report.sound);
     report.breaks[0].clone()
@@ -64,7 +64,7 @@ fn set_lines(dir: &Path, lines: &[String]) {
 }
 
 #[tokio::test]
-async fn a_record_on_the_disk_keeps_what_every_journal_promises() {
+async fn the_record_on_the_disk_meets_the_journal_contract() {
     let state = tempfile::tempdir().unwrap();
     let numbers = std::cell::Cell::new(0);
     store::contract::journal::holds(|| {
@@ -75,7 +75,7 @@ async fn a_record_on_the_disk_keeps_what_every_journal_promises() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_in_a_record_that_is_sound() {
+async fn acknowledged_entries_are_in_a_sound_record() {
     let state = tempfile::tempdir().unwrap();
     let dir = written(state.path(), 20).await;
     let report = look(&dir);
@@ -92,7 +92,7 @@ async fn what_was_acknowledged_is_in_a_record_that_is_sound() {
 }
 
 #[tokio::test]
-async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
+async fn an_intent_and_its_outcome_become_one_entry() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
     let quick = journal.intend(&part(), intent("quick"));
@@ -107,7 +107,7 @@ async fn an_intent_and_its_outcome_are_one_entry_where_both_are_there() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
+async fn a_long_call_is_written_before_it_ends() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
     let slow = journal.intend(&part(), intent("slow"));
@@ -116,7 +116,7 @@ async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
     disk::until("the intent of a call that is under way", || journal.standing().dir.is_some() && events().contains(&"intended".to_owned()))
         .await;
     journal.ended(&part(), slow, &|| "c-1".into(), outcome());
-    // One that was under way when the gate ended.
+    // A call under way at the end of the gate.
     assert!(journal.intend(&part(), intent("last")).is_some());
     journal.end().await;
     assert_eq!(events(), ["started", "intended", "ended", "intended", "stopped"]);
@@ -124,7 +124,7 @@ async fn a_call_that_takes_longer_than_a_moment_is_written_before_it_ends() {
 }
 
 #[tokio::test]
-async fn a_record_goes_on_after_a_restart_and_a_cut_line_is_told() {
+async fn a_record_continues_behind_a_cut_line() {
     let state = tempfile::tempdir().unwrap();
     let dir = written(state.path(), 3).await;
     written(state.path(), 3).await;
@@ -140,7 +140,7 @@ async fn a_record_goes_on_after_a_restart_and_a_cut_line_is_told() {
 }
 
 #[tokio::test]
-async fn every_kind_of_tampering_is_found_where_it_was_done() {
+async fn tampering_is_found_where_it_was_done() {
     let state = tempfile::tempdir().unwrap();
     let dir = written(state.path(), 9).await;
     let good = lines_of(&dir);
@@ -188,7 +188,7 @@ async fn a_tile_that_was_changed_is_found() {
 }
 
 #[test]
-fn the_id_of_a_call_is_its_run_and_its_number_in_hex() {
+fn a_call_id_is_run_and_number_in_hex() {
     let journal = journal(Path::new("state"), 0);
     for number in [0, 9, 0x1f, 0x10_0000, u64::MAX] {
         let spelled = journal.ids().spelled(store::CallId { number });
@@ -197,15 +197,15 @@ fn the_id_of_a_call_is_its_run_and_its_number_in_hex() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_written_anew_is_found_by_a_checkpoint_or_key_seen_before() {
+async fn an_earlier_checkpoint_or_key_reveals_a_rewritten_record() {
     let state = tempfile::tempdir().unwrap();
     let dir = written(state.path(), 3).await;
     let chain = Archive::open(&dir).unwrap().chain(None).unwrap();
     let (early, lines) = (fs::read_to_string(chain.path.join("checkpoint")).unwrap(), lines_of(&dir));
     written(state.path(), 3).await;
-    let late = Known { key: None, seen: vec![fs::read_to_string(chain.path.join("checkpoint")).unwrap()] };
-    assert!(examine(&dir, &Known { key: None, seen: vec![early.clone()] }).unwrap().sound);
-    // Whoever puts an old state back leaves everything sound in itself.
+    let late = Evidence { key: None, seen: vec![fs::read_to_string(chain.path.join("checkpoint")).unwrap()] };
+    assert!(examine(&dir, &Evidence { key: None, seen: vec![early.clone()] }).unwrap().sound);
+    // An old state put back is sound in itself.
     set_lines(&dir, &lines);
     fs::write(chain.path.join("checkpoint"), &early).unwrap();
     assert!(look(&dir).sound);
@@ -214,12 +214,12 @@ async fn a_record_that_was_written_anew_is_found_by_a_checkpoint_or_key_seen_bef
     let elsewhere = written(other.path(), 3).await;
     assert!(!examine(&elsewhere, &late).unwrap().sound);
     let key = audit::key::Verifier::parse(&look(&dir).chains[0].key).unwrap();
-    assert!(examine(&dir, &Known { key: Some(key.clone()), seen: Vec::new() }).unwrap().sound);
-    assert!(!examine(&elsewhere, &Known { key: Some(key), seen: Vec::new() }).unwrap().sound);
+    assert!(examine(&dir, &Evidence { key: Some(key.clone()), seen: Vec::new() }).unwrap().sound);
+    assert!(!examine(&elsewhere, &Evidence { key: Some(key), seen: Vec::new() }).unwrap().sound);
 }
 
 #[tokio::test]
-async fn beside_a_broken_chain_a_new_one_begins_and_names_it() {
+async fn a_new_chain_names_the_broken_one_beside_it() {
     let state = tempfile::tempdir().unwrap();
     let dir = written(state.path(), 3).await;
     let mut lines = lines_of(&dir);
@@ -233,13 +233,13 @@ async fn beside_a_broken_chain_a_new_one_begins_and_names_it() {
 }
 
 #[tokio::test]
-async fn a_chain_that_was_begun_and_holds_nothing_is_begun_again() {
+async fn an_empty_chain_is_begun_again() {
     let state = tempfile::tempdir().unwrap();
     let dir = state.path().join("record");
     fs::create_dir_all(dir.join("chain-0001")).unwrap();
     written(state.path(), 1).await;
     assert_eq!(look(&dir).chains.iter().map(|chain| chain.size).collect::<Vec<_>>(), [3]);
-    // Not one that lost its key: what is in it must be seen to be broken.
+    // A chain without its key must show as broken.
     fs::remove_file(dir.join("chain-0001/key.pub")).unwrap();
     fs::create_dir_all(dir.join("chain-0002/entries")).unwrap();
     written(state.path(), 1).await;
@@ -249,7 +249,7 @@ async fn a_chain_that_was_begun_and_holds_nothing_is_begun_again() {
 }
 
 #[tokio::test]
-async fn old_entries_are_taken_away_and_the_rest_is_proved_all_the_same() {
+async fn the_rest_is_proved_after_old_entries_are_removed() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 1 << 20);
     let long = "x".repeat(1500);
@@ -277,7 +277,7 @@ async fn old_entries_are_taken_away_and_the_rest_is_proved_all_the_same() {
     again.append_durable(&part(), &Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
     again.end().await;
     assert!(look(&dir).sound && look(&dir).chains[0].starts >= 1);
-    // Bounds take the oldest away, and nothing from between.
+    // Bounds remove the oldest, nothing from between.
     let taken = chain.segments().unwrap().swap_remove(1);
     fs::remove_file(&taken.path).unwrap();
     let at = broken(&dir);
@@ -285,7 +285,7 @@ async fn old_entries_are_taken_away_and_the_rest_is_proved_all_the_same() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_record_that_cannot_be_written_hears_it_and_a_gap_is_told_later() {
+async fn a_failed_write_is_refused_and_leaves_a_gap() {
     let state = tempfile::tempdir().unwrap();
     let record = state.path().join("record");
     fs::write(&record, "in the way").unwrap();
@@ -302,7 +302,7 @@ async fn whoever_waits_for_a_record_that_cannot_be_written_hears_it_and_a_gap_is
 }
 
 #[tokio::test]
-async fn nothing_is_made_where_nothing_is_recorded_and_gates_of_one_name_write_beside_each_other() {
+async fn gates_of_one_name_write_beside_each_other() {
     let state = tempfile::tempdir().unwrap();
     let off = DiskJournal::new(&Audit { enabled: false, ..Audit::default() }, state.path(), None, &"n".into());
     assert_eq!(off.append_durable(&part(), &Record::Stopped).await, Ok(()));
@@ -323,7 +323,7 @@ async fn nothing_is_made_where_nothing_is_recorded_and_gates_of_one_name_write_b
 }
 
 #[tokio::test]
-async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
+async fn entries_are_found_and_the_index_is_made_again() {
     use super::index::Search;
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
@@ -352,7 +352,7 @@ async fn entries_are_found_by_who_what_and_how_and_the_index_is_made_again() {
         assert_eq!(find(Search { trace: text(&"7".repeat(32)), ..Search::default() }), [3, 2]);
         assert_eq!(find(Search { event: text("started"), since: Some(1), ..Search::default() }), [0]);
         assert!(find(Search { until: Some(1), ..Search::default() }).is_empty());
-        // One of an older version, which knows nothing of traces.
+        // Written by an older version, which knows no traces.
         fs::remove_file(dir.join("index.db")).unwrap();
         let old = rusqlite::Connection::open(dir.join("index.db")).unwrap();
         old.execute_batch("CREATE TABLE entries (chain INTEGER); CREATE TABLE reached (chain INTEGER)").unwrap();

@@ -1,8 +1,8 @@
-//! The chain that is being written: lines to the end of a file, and the next file where that one is full. One thread has it, and it never
-//! waits for the disk: what makes lines last is in `keeper.rs`. What is written is not decided here, nor when.
+//! End of the chain being written: lines to the end of a file, and the next file when that is full. Owned by a single thread that never
+//! waits for the disk; `keeper.rs` makes lines last. Does not decide what is written, nor when.
 //!
-//! The next file is begun while the one before may still be on its way to the disk. Whoever waits for an entry in it hears of it only when
-//! both are there, so that a loss of power in between takes nothing that somebody was told of.
+//! The next file is begun while the one before may still be on its way to the disk. The waiter for an entry in it hears only when both are
+//! there, so that a loss of power in between takes nothing acknowledged.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -18,56 +18,56 @@ use runtime::whole::sync_dir;
 use super::draft::{Draft, Piece};
 use super::keeper::{Head, Order};
 use super::layout::ChainDir;
-use super::queue::Waiting;
+use super::queue::Waiter;
 
-/// How much of the record is kept.
+/// Bounds on the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// Lines are kept up to about this size, in bytes.
+    /// Size up to which lines are kept, roughly, in bytes.
     pub(crate) bytes: u64,
-    /// And for this long.
+    /// Age up to which lines are kept.
     pub(crate) age: Option<Duration>,
-    /// Lines younger than this are kept, whatever their size.
+    /// Age below which lines are kept, whatever their size.
     pub(crate) least: Duration,
-    /// Beyond this size nothing new is begun, in bytes.
+    /// Size of a full record, in bytes.
     pub(crate) most: u64,
 }
 
-/// Part of a full record after which it is looked again who has how much of it.
+/// Fraction of a full record after which the principals' shares are judged again.
 const LOOK_AFTER: u64 = 64;
 
 impl Bounds {
-    /// The length of one file: a sixteenth of all, so that what is taken away is little beside what stays.
+    /// Length of a file: a sixteenth of the bound, so that little is removed at a time.
     fn segment(&self) -> u64 {
         (self.bytes / 16).clamp(1 << 16, 8 << 20)
     }
 
-    /// Bytes after which it is looked again who has how much of the record.
+    /// Bytes after which the principals' shares are judged again.
     pub(super) fn look_after(&self) -> u64 {
         self.most / LOOK_AFTER
     }
 }
 
-/// The chain at its end.
+/// End of a chain.
 pub(super) struct Volume {
     place: ChainDir,
     chain: Chain,
     bounds: Bounds,
     file: Arc<File>,
-    /// The length of the file.
+    /// Length of the file.
     bytes: u64,
-    /// The length up to which the file is signed for, or is about to be.
+    /// Length up to which the file is signed for, or about to be.
     signed: u64,
-    /// Full tiles that nobody was told to keep yet.
+    /// Full tiles not yet given to the keeper.
     due: Full,
-    /// Files that are full, and have to be made to last.
+    /// Full files to be synced.
     full: Vec<Order>,
-    /// What is in the file is not known any more: it has to be read again before more is written.
+    /// The content of the file is unknown: the file must be read again before further writes.
     pub(super) is_torn: bool,
 }
 
 impl Volume {
-    /// Goes on behind `chain`, the last `bytes` of which are in the file that begins with entry `first`.
+    /// Continues behind `chain`, the last `bytes` of which are in the file that begins with entry `first`.
     pub(super) fn at(place: ChainDir, chain: Chain, bounds: Bounds, (first, bytes): (u64, u64)) -> io::Result<Self> {
         let file = opened(&place.segment(first))?;
         sync_dir(&place.entries())?;
@@ -75,39 +75,39 @@ impl Volume {
         Ok(Self { place, chain, bounds, file, bytes, signed: bytes, due, full, is_torn: false })
     }
 
-    /// Full tiles that have to be written.
+    /// Adds full tiles to be written.
     pub(super) fn owe(&mut self, tiles: Full) {
         self.due.extend(tiles);
     }
 
-    /// A file before this one, of which nobody knows whether it is on the disk.
+    /// Adds an earlier file that may not be on the disk.
     pub(super) fn unsynced(&mut self, path: &Path) -> io::Result<()> {
         self.full.push(Order { file: opened(path)?, waiting: Vec::new(), head: None, is_full: false });
         Ok(())
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn size(&self) -> u64 {
         self.chain.size()
     }
 
-    /// Tells if so much was written since the last signature that the next one is due.
+    /// Checks that enough was written since the last signature for the next.
     pub(super) fn is_much(&self) -> bool {
         self.bytes - self.signed >= self.bounds.look_after()
     }
 
-    /// Which chain it is.
+    /// Number of the chain.
     pub(super) fn number(&self) -> u32 {
         self.place.number
     }
 
-    /// Where lines are put that come behind what is written.
+    /// Draft behind the written lines.
     pub(super) fn draft(&self) -> Draft {
         Draft::behind(self.chain.clone(), self.bytes, self.bounds.segment())
     }
 
-    /// Writes a piece that was made behind what is written; its lines count as none once they are. Whoever waits for one of them is left in
-    /// it, unless the file is full with it: then they hear of it along with that.
+    /// Writes a piece made behind the written lines, and sets its count of entries to 0. Its waiters stay in the piece, unless the piece
+    /// completes a file: then they go with the file.
     pub(super) fn write(&mut self, piece: &mut Piece) -> io::Result<()> {
         self.commit(&piece.text)?;
         piece.entries = 0;
@@ -126,21 +126,21 @@ impl Volume {
     fn commit(&mut self, out: &[u8]) -> io::Result<()> {
         let written = (&*self.file).write_all(out);
         if written.is_err() {
-            // Half a line must not stay: the next one would be put behind it.
+            // Half a line must not stay, since the next line would follow it.
             self.is_torn |= self.file.set_len(self.bytes).is_err();
         }
         written
     }
 
-    /// Appends one record, at the present time.
+    /// Writes a record with the present time.
     pub(super) fn note(&mut self, record: &Record<'_>) -> io::Result<()> {
         let mut draft = self.draft();
         draft.note(wall(), record);
-        draft.take(Vec::new()).iter_mut().try_for_each(|piece| self.write(piece))
+        draft.take_pieces(Vec::new()).iter_mut().try_for_each(|piece| self.write(piece))
     }
 
-    /// To make last what was written so far, after the files that are full; `is_signed`: and to sign for it.
-    pub(super) fn orders(&mut self, waiting: Vec<Waiting>, is_signed: bool) -> Vec<Order> {
+    /// Orders to sync full files and the lines so far; with `is_signed`, also to sign for them.
+    pub(super) fn orders(&mut self, waiting: Vec<Waiter>, is_signed: bool) -> Vec<Order> {
         let mut orders = std::mem::take(&mut self.full);
         if is_signed || !waiting.is_empty() {
             let head = is_signed.then(|| self.head());
@@ -155,7 +155,7 @@ impl Volume {
         Head { size: self.chain.size(), root: self.chain.root(), full: std::mem::take(&mut self.due), growing }
     }
 
-    /// Goes on in the next file.
+    /// Continues in the next file.
     fn turn(&mut self) -> io::Result<()> {
         let next = opened(&self.place.segment(self.chain.size()))?;
         let head = Some(self.head());

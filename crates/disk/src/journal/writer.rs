@@ -1,5 +1,5 @@
-//! The thread that writes the record. Calls make its lines as long as it can write them; what it can't write it counts, and tries again with
-//! what comes next. It does not wait for the disk: that is done behind it, in `keeper.rs`.
+//! Thread that writes the record. Calls make its lines while it can write them; lines that could not be written are counted, and the next
+//! lines are tried again. Does not wait for the disk; `keeper.rs` does.
 
 use std::fs::File;
 use std::io;
@@ -12,22 +12,22 @@ use config::resolved::Audit;
 use runtime::clock::wall;
 use store::{JournalError, Standing};
 
-use super::Shared;
+use super::JournalState;
 use super::broken::broken;
 use super::draft::Piece;
-use super::keeper::Keeping;
-use super::queue::{Held, Taken, Waiting};
-use super::recover::{self, Opened};
+use super::keeper::KeeperHandle;
+use super::queue::{Batch, HeldRecords, Waiter};
+use super::recover::{self, OpenRecord};
 use super::volume::{Bounds, Volume};
 
-/// Entries are signed for after this long at most, or when there are this many.
+/// Time and number of entries after which a signature is due.
 const SIGNED_AFTER: Duration = Duration::from_secs(1);
 const SIGNED_AT: u64 = 1 << 16;
-/// How much room is kept for what comes next, in bytes.
+/// Buffer kept for the next lines, in bytes.
 const ROOM: usize = 1 << 20;
 
 /// Writes until the queue ends.
-pub(super) fn run(shared: &Arc<Shared>) {
+pub(super) fn run(shared: &Arc<JournalState>) {
     let signed = Instant::now();
     let mut writer = Writer { shared, open: None, is_drafted: false, missing: 0, missing_since: 0, signed, reached: None };
     let mut spare = Vec::new();
@@ -36,12 +36,12 @@ pub(super) fn run(shared: &Arc<Shared>) {
         Err(error) => drop(writer.failed(&error)),
     }
     loop {
-        let taken = shared.queue.take(std::mem::take(&mut spare), writer.due());
+        let taken = shared.queue.take_batch(std::mem::take(&mut spare), writer.due());
         let left = writer.look();
         match taken {
             Some(taken) => spare = writer.write(taken, left),
             None if shared.queue.is_ending() => break,
-            None => drop(writer.write(Taken::default(), left)),
+            None => drop(writer.write(Batch::default(), left)),
         }
         writer.sign();
     }
@@ -49,33 +49,33 @@ pub(super) fn run(shared: &Arc<Shared>) {
 }
 
 struct Writer<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<JournalState>,
     open: Option<Open>,
-    /// Calls put their lines behind what is written.
+    /// Calls put their lines behind the written ones.
     is_drafted: bool,
-    /// What could not be written, and since when; the record is told of it as soon as it can be.
+    /// Records lost, and the time of the first; recorded as a gap as soon as possible.
     missing: u64,
     missing_since: u64,
-    /// When it was asked to sign last.
+    /// Time of the last order to sign.
     signed: Instant,
-    /// How many entries had been written of which chain when its files had to be read again.
+    /// Chain, and number of entries written, when its files had to be read again.
     reached: Option<(u32, u64)>,
 }
 
-/// The record, open for writing. In this order: what was written is made to last before another gate may write here.
+/// The record, open for writing. Dropped in this order, so that lines are synced before another gate may write.
 struct Open {
     volume: Volume,
-    keeping: Keeping,
+    keeping: KeeperHandle,
     _lock: File,
 }
 
 impl Open {
-    /// How many entries no checkpoint has yet, nor the one that is being made.
+    /// Number of entries under no checkpoint, finished or in the making.
     fn unsigned(&self) -> u64 {
         self.keeping.signed().map_or(0, |signed| self.volume.size().saturating_sub(signed))
     }
 
-    fn order(&mut self, waiting: Vec<Waiting>, is_signed: bool) {
+    fn order(&mut self, waiting: Vec<Waiter>, is_signed: bool) {
         self.volume.orders(waiting, is_signed).into_iter().for_each(|order| self.keeping.give(order));
     }
 }
@@ -88,9 +88,9 @@ impl Writer<'_> {
         (!is_signed).then(|| SIGNED_AFTER.saturating_sub(self.signed.elapsed()))
     }
 
-    /// Writes what was taken, and what was `left` where the record was closed since. What comes back is room for more.
-    fn write(&mut self, taken: Taken, left: Vec<Piece>) -> Vec<u8> {
-        let Taken { mut pieces, held } = taken;
+    /// Writes the records taken, and the pieces `left` of a record closed since. Returns a spare buffer.
+    fn write(&mut self, taken: Batch, left: Vec<Piece>) -> Vec<u8> {
+        let Batch { mut pieces, held } = taken;
         if !self.is_drafted {
             pieces.extend(left);
             let held = held.behind(pieces);
@@ -106,7 +106,7 @@ impl Writer<'_> {
         spare
     }
 
-    /// Writes pieces that have their place behind what is written.
+    /// Writes pieces made behind the written lines.
     fn go_on(&mut self, pieces: &mut Vec<Piece>) {
         let Some(open) = &mut self.open else { return };
         let (mut written, mut waiting, mut failed) = (0, Vec::new(), None);
@@ -118,10 +118,10 @@ impl Writer<'_> {
             waiting.append(&mut piece.waiting);
             written += 1;
         }
-        // Those who wait hear of it once it is on the disk.
+        // Their waiters hear once the lines are on the disk.
         open.order(waiting, false);
         if let Some(error) = failed {
-            // What came meanwhile stands behind what is not there.
+            // Lines that came meanwhile follow a line that is not there.
             let rest = self.close();
             self.unwritten(pieces.drain(written..).chain(rest), &error);
         }
@@ -130,7 +130,7 @@ impl Writer<'_> {
     fn unwritten(&mut self, pieces: impl Iterator<Item = Piece>, error: &io::Error) {
         let (mut lost, mut since, mut waiting) = (0, wall(), Vec::new());
         for mut piece in pieces {
-            // Whoever waits is told, and does without what was to be recorded: that is no gap.
+            // A waiter is told and does without its record, which leaves no gap.
             lost += piece.entries.saturating_sub(piece.waiting.len() as u64);
             since = since.min(piece.since);
             waiting.append(&mut piece.waiting);
@@ -139,8 +139,8 @@ impl Writer<'_> {
         self.tell(waiting, error);
     }
 
-    /// Opens the record where it is not, writes what was held meanwhile, and has calls write behind it.
-    fn go_on_with(&mut self, mut held: Held) {
+    /// Opens the record if closed, writes the held records, and lets calls append again.
+    fn go_on_with(&mut self, mut held: HeldRecords) {
         let waiting = std::mem::take(&mut held.waiting);
         match self.try_with(&held) {
             Ok(()) => {
@@ -151,7 +151,7 @@ impl Writer<'_> {
             }
             Err((written, error)) => {
                 let lost = (held.items.len() as u64).saturating_sub(written + waiting.len() as u64);
-                // Those that did not fit were counted by whoever brought them.
+                // Records without room were counted when they came.
                 self.lost(held.missing, held.missing_since);
                 self.count(lost, held.items.first().map_or_else(wall, |item| item.time));
                 self.tell(waiting, &error);
@@ -159,8 +159,8 @@ impl Writer<'_> {
         }
     }
 
-    fn try_with(&mut self, held: &Held) -> Result<(), (u64, io::Error)> {
-        // Reading files again may show that something is gone.
+    fn try_with(&mut self, held: &HeldRecords) -> Result<(), (u64, io::Error)> {
+        // Reading the files again may show a loss.
         self.open().map_err(|error| (0, error))?;
         if self.missing > 0 {
             let gap = Gap { missing: self.missing, since: self.missing_since };
@@ -171,7 +171,7 @@ impl Writer<'_> {
         let mut draft = volume.draft();
         held.write(&mut draft);
         let mut written = 0;
-        for mut piece in draft.take(Vec::new()) {
+        for mut piece in draft.take_pieces(Vec::new()) {
             let entries = piece.entries;
             let done = volume.write(&mut piece);
             written += entries - piece.entries;
@@ -180,7 +180,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Calls put their lines behind what is written from now on.
+    /// Lets calls put their lines behind the written ones.
     fn draft(&mut self) {
         if let Some(open) = &self.open {
             self.shared.queue.open(open.volume.draft());
@@ -188,7 +188,7 @@ impl Writer<'_> {
         }
     }
 
-    /// They do not any more: what they put there that was not taken.
+    /// Stops calls from drafting; returns the pieces not taken.
     fn close(&mut self) -> Vec<Piece> {
         self.is_drafted = false;
         self.shared.queue.close()
@@ -199,7 +199,7 @@ impl Writer<'_> {
         self.shared.unrecorded.fetch_add(lost, Relaxed);
     }
 
-    fn tell(&mut self, waiting: Vec<Waiting>, error: &io::Error) {
+    fn tell(&mut self, waiting: Vec<Waiter>, error: &io::Error) {
         let told = self.failed(error);
         waiting.into_iter().for_each(|waiting| _ = waiting.send(Err(told.clone())));
     }
@@ -211,7 +211,7 @@ impl Writer<'_> {
         self.missing += lost;
     }
 
-    /// The open record; where it is not open, it is opened.
+    /// Opens the record, unless open.
     fn open(&mut self) -> io::Result<&mut Open> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -220,7 +220,7 @@ impl Writer<'_> {
                 let Audit { keep_bytes, keep_for, keep_at_least, full_bytes, .. } = settings.audit;
                 let bounds = Bounds { bytes: keep_bytes, age: keep_for, least: keep_at_least, most: full_bytes };
                 let opened = recover::open(&settings.state_dir, &settings.home, bounds, &settings.node, &settings.flush)?;
-                let Opened { volume, keeper, found, bounded, dir, lock } = opened;
+                let OpenRecord { volume, keeper, found, bounded, dir, lock } = opened;
                 self.shared.parts.open(&bounded.files, SystemTime::now());
                 self.shared.bounded(bounded);
                 if let Some((_, reached)) = self.reached.take().filter(|(number, _)| *number == volume.number()) {
@@ -229,13 +229,13 @@ impl Writer<'_> {
                 }
                 let broken = broken(&dir);
                 self.shared.status.store(Arc::new(Standing { dir: Some(dir), failing: None, broken }));
-                Open { volume, keeping: Keeping::start(keeper, self.shared)?, _lock: lock }
+                Open { volume, keeping: KeeperHandle::start(keeper, self.shared)?, _lock: lock }
             }
         };
         Ok(self.open.insert(open))
     }
 
-    /// Says so. Where it is not known what is in the files, they are read again before anything else is written.
+    /// Notes a failure. Files of unknown content are read again before further writes.
     fn failed(&mut self, error: &io::Error) -> JournalError {
         let told = self.shared.failed(error);
         let left = self.look();
@@ -243,7 +243,7 @@ impl Writer<'_> {
         told
     }
 
-    /// Closes files that have to be read again. What calls put behind them and was not taken.
+    /// Closes files that must be read again; returns the pieces not taken.
     fn look(&mut self) -> Vec<Piece> {
         let Some(open) = self.open.take_if(|open| open.volume.is_torn || open.keeping.is_torn()) else { return Vec::new() };
         self.reached = Some((open.volume.number(), open.volume.size()));
@@ -262,7 +262,7 @@ impl Writer<'_> {
         self.signed = Instant::now();
     }
 
-    /// Says that the gate ends, and waits until all of it is on the disk.
+    /// Records the end of the gate, and waits until everything is on the disk.
     fn stop(&mut self) {
         let mut rest = self.close();
         self.go_on(&mut rest);

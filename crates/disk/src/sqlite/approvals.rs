@@ -1,4 +1,4 @@
-//! What approvals have to keep over a restart: one row an approval, a grant or an operator's key. What a row says is not known here.
+//! Approvals over a restart: a row for each approval, grant and operator's key. Does not read the rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use store::{Pending, PendingTurn, Row, RowKind, StoreError};
 use super::ticket::{Ticket, Tickets};
 use super::{DiskError, open};
 
-/// The rows of one gate.
+/// Rows of a gate.
 pub(crate) struct RowTable {
     connection: Connection,
     tickets: Arc<Tickets>,
-    /// The turn in which it was opened, until the first one begins: whoever opens it waits once.
+    /// Turn drawn on opening, used by the first `begin`, so that opening and beginning wait once together.
     own: Option<Ticket>,
     gate: String,
 }
@@ -44,7 +44,7 @@ impl RowTable {
 }
 
 impl Pending for RowTable {
-    /// Waits until no other gate has a turn, and for none that came later.
+    /// Waits until no other gate has a turn, ahead of gates that came later.
     fn begin(&mut self) -> Result<Box<dyn PendingTurn + '_>, StoreError> {
         let ticket = self.own.take().unwrap_or_else(|| self.tickets.draw());
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(DiskError::from)?;
@@ -52,11 +52,11 @@ impl Pending for RowTable {
     }
 }
 
-/// As long as it lasts nobody else writes: what is read in it still holds when what follows from it is written.
+/// A turn, during which nobody else writes: rows read in it still hold when their consequences are written.
 struct Turn<'a> {
     transaction: Transaction<'a>,
     gate: &'a str,
-    /// Given back behind the transaction.
+    // Dropped behind the transaction.
     _ticket: Ticket,
 }
 
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ax_46_rows_are_there_after_a_restart_and_operators_are_every_gates() {
+    fn ax_46_rows_outlive_a_restart_and_operators_are_shared() {
         let dir = tempfile::tempdir().unwrap();
         let row = |kind, id: &str, over, body: Option<&str>| Row { kind, id: id.into(), over, body: body.map(str::to_owned) };
         let mut kept = RowTable::open(dir.path(), "a", 100).unwrap();

@@ -1,5 +1,4 @@
-//! The claims of authorities on segments (AX-12), one row for each segment of each gate that keeps its state here. Whether a claim holds is
-//! not decided here.
+//! Claims of authorities on segments (AX-12), a row for each segment of each gate of this state directory. Does not judge claims.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,36 +15,36 @@ use tokio::sync::oneshot;
 use super::{DiskError, Tickets, open};
 use crate::ids;
 
-/// How many changes are written with one commit.
+/// Most changes in one commit.
 const GROUP: usize = 1024;
 
-/// How long after a failure the same is tried again.
+/// Pause after a failure.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How many columns of that name the table has.
+/// Number of columns of a name in the table.
 const COLUMNS: &str = "SELECT COUNT(*) FROM pragma_table_info('claims') WHERE name = ?1";
 
-/// The claims of one gate on the disk.
+/// Claims of a gate on the disk.
 pub(crate) struct ClaimTable {
     connection: Connection,
     tickets: Arc<Tickets>,
     gate: String,
 }
 
-/// Writes changes in a thread of its own, many with one commit. What can't be written is tried again until it can be.
+/// Writes changes in a thread of its own, many with one commit. Failed changes are tried again until they succeed.
 pub(crate) struct Keeper {
     changes: mpsc::Sender<Changes>,
     works: Arc<AtomicBool>,
 }
 
-/// Changes, and who hears when they are kept.
+/// Changes, with the waiter for them.
 type Changes = (Vec<ClaimChange>, oneshot::Sender<()>);
 
 impl ClaimTable {
-    /// Opens the claims of `gate` in `dir`, and reads them.
+    /// Opens and reads the claims of `gate` in `dir`.
     ///
-    /// # Errors
-    /// When they can't be kept there.
+    ///
+    /// # Errors When they can't be kept there.
     pub(crate) async fn open(dir: PathBuf, gate: String) -> Result<(Keeper, Vec<Claim>), DiskError> {
         let opened = tokio::task::spawn_blocking(move || {
             let (connection, tickets) = Self::made(&dir)?;
@@ -56,7 +55,7 @@ impl ClaimTable {
         opened.await.unwrap_or_else(|gone| Err(std::io::Error::other(gone).into()))
     }
 
-    /// The table in `dir`, made where there is none, and seen to be writable.
+    /// Opens or makes the table in `dir`, and checks that it is writable.
     pub(super) fn made(dir: &Path) -> Result<(Connection, Arc<Tickets>), DiskError> {
         let (mut connection, tickets) = open(dir)?;
         let ticket = tickets.draw();
@@ -70,7 +69,7 @@ impl ClaimTable {
             "CREATE TABLE IF NOT EXISTS claims (gate TEXT, segment TEXT, claim TEXT NOT NULL, PRIMARY KEY (gate, segment)) WITHOUT ROWID",
         )?;
         if is_shared {
-            // Whose they are is not known. Each gate keeps them, so that none lets go of a segment that is somebody's.
+            // The owners are unknown. Each gate keeps the claims, so that none releases a segment of another.
             for gate in ids::known(dir)? {
                 transaction.execute("INSERT INTO claims SELECT ?1, segment, claim FROM claims_of_all", params![gate])?;
             }
@@ -81,7 +80,7 @@ impl ClaimTable {
         Ok((connection, tickets))
     }
 
-    /// All that can be read.
+    /// Reads all readable claims.
     fn all(&self) -> Result<Vec<Claim>, DiskError> {
         let mut rows = self.connection.prepare("SELECT claim FROM claims WHERE gate = ?1 ORDER BY segment")?;
         let texts = rows.query_map(params![self.gate], |row| row.get::<_, String>(0))?;
@@ -127,7 +126,7 @@ impl Keeper {
 impl Claims for Keeper {
     fn keep(&self, changes: Vec<ClaimChange>) -> BoxFuture<'static, Result<(), StoreError>> {
         let (done, kept) = oneshot::channel();
-        // Where the thread is gone, the receiver is dropped with what it would have taken.
+        // Where the thread is gone, the receiver drops with the changes.
         drop(self.changes.send((changes, done)));
         Box::pin(async move { kept.await.map_err(|_| StoreError::Failed("claims are not written at present".to_owned())) })
     }
@@ -155,12 +154,12 @@ fn keep(mut claims: ClaimTable, changes: &Receiver<Changes>, works: &AtomicBool)
             works.store(true, Ordering::Relaxed);
             continue;
         }
-        // Nobody may wait for it any more.
+        // The waiter may be gone.
         waiting.into_iter().for_each(|done| _ = done.send(()));
     }
 }
 
-/// Tries again until it is written, or the gate ends.
+/// Tries until the changes are written, or the gate ends.
 fn insist(claims: &mut ClaimTable, mut group: Vec<ClaimChange>, changes: &Receiver<Changes>) {
     loop {
         let is_over = match changes.recv_timeout(AGAIN) {
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ax_12_claims_are_there_after_a_restart_and_those_released_are_not() {
+    async fn ax_12_only_unreleased_claims_outlive_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let (keeper, kept) = opened(&dir.path().join("state"), "g").await.unwrap();
         assert_eq!(kept, []);
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_written_is_written_once_it_can_be() {
+    async fn claims_are_written_once_the_disk_allows() {
         let dir = tempfile::tempdir().unwrap();
         let (keeper, _) = opened(dir.path(), "g").await.unwrap();
         let (other, _) = open(dir.path()).unwrap();
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(kept, [claim("a", 1), claim("b", 2)]);
     }
     #[tokio::test]
-    async fn ax_12_gates_that_keep_their_state_together_keep_their_claims_apart() {
+    async fn ax_12_gates_of_one_state_directory_have_separate_claims() {
         let dir = tempfile::tempdir().unwrap();
         let ((one, _), (two, _)) = (opened(dir.path(), "one").await.unwrap(), opened(dir.path(), "two").await.unwrap());
         one.keep(vec![ClaimChange::Made(claim("a", 1))]).await.unwrap();
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ax_12_claims_that_gates_shared_before_are_kept_by_each_of_them() {
+    async fn ax_12_each_gate_keeps_claims_once_shared() {
         let dir = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|place| ids::keep(dir.path(), Path::new(place)).unwrap().0.to_string());
         let (before, _) = open(dir.path()).unwrap();

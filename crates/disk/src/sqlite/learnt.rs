@@ -1,4 +1,4 @@
-//! Rules that are learnt in rooms, with what they are learnt from: one row a gate and a room. What stands in one is not known here.
+//! Rules learnt in rooms, with the examples behind them: a row for each room of a gate. Does not read the rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use store::{Lesson, Lessons, StoreError};
 
 use super::{DiskError, Tickets, open};
 
-/// The table.
 pub(crate) struct LessonTable(Connection, Arc<Tickets>);
 
 impl LessonTable {
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_learnt_in_a_room_is_kept_for_its_gate() {
+    fn lessons_of_a_room_are_kept_for_its_gate() {
         let dir = tempfile::tempdir().unwrap();
         let lessons = LessonTable::open(dir.path()).unwrap();
         let mut ops = Lesson { room: "ops".into(), name: "rules".into(), is_on: true, kept: "{}".into() };

@@ -1,5 +1,5 @@
-//! What has to outlive a run: one SQLite file in the state directory, in WAL mode with `synchronous=FULL`, so that what was said to be kept
-//! is on the disk. What is kept is not decided here.
+//! State that outlives a run: a SQLite file in the state directory, in WAL mode with `synchronous=FULL`, so that acknowledged data is on
+//! the disk. Does not decide what is stored.
 
 mod approvals;
 mod claims;
@@ -22,16 +22,16 @@ pub(crate) use learnt::LessonTable;
 pub(crate) use pins::PinTable;
 pub use ticket::Tickets;
 
-/// The file.
+/// File name of the store.
 const NAME: &str = "banyan.db";
 
-/// Failure of the file, before it is told as one of a store.
+/// Failure of the file, before it becomes a [`StoreError`].
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskError {
-    /// The directory or the file.
+    /// Failure of the directory or the file.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// What SQLite says.
+    /// Error of SQLite.
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
 }
@@ -42,42 +42,42 @@ impl From<DiskError> for StoreError {
     }
 }
 
-/// A configuration that lets servers register, and nowhere to keep which segment is whose.
+/// Registration is configured, but claims on segments have no place.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "who owns which segment can't be kept in {}: {why}. See that whoever runs the gate can write there, or name another place by \
      XDG_STATE_HOME; a damaged file can be moved away, and claims are then made anew. A gate without the section [registry] needs none",
     .file.display()
 )]
-pub struct Unkept {
+pub struct UnwritableClaims {
     file: PathBuf,
     why: DiskError,
 }
 
-/// Looks whether all that `config` wants kept can be kept in `state_dir`.
+/// Checks that everything `config` needs to keep has a place in `state_dir`.
 ///
-/// # Errors
-/// When it can't.
-pub fn check(config: &Config, state_dir: &Path) -> Result<(), Unkept> {
+///
+/// # Errors When not.
+pub fn check(config: &Config, state_dir: &Path) -> Result<(), UnwritableClaims> {
     if config.registry.is_none() {
         return Ok(());
     }
-    ClaimTable::made(state_dir).map(drop).map_err(|why| Unkept { file: state_dir.join(NAME), why })
+    ClaimTable::made(state_dir).map(drop).map_err(|why| UnwritableClaims { file: state_dir.join(NAME), why })
 }
 
-/// Whether anything was ever kept in `dir`.
+/// Checks for a store in `dir`.
 pub(crate) fn exists(dir: &Path) -> bool {
     dir.join(NAME).exists()
 }
 
-/// For how long another process may write, in milliseconds.
+/// Longest wait for another process that writes, in milliseconds.
 const PATIENCE: i32 = 30_000;
-/// Another process that waits for the store looks so often.
+/// Pause between two tries of a process that waits for the store.
 const LOOK: Duration = Duration::from_millis(1);
-/// Whoever writes batch after batch leaves the store alone for so long in between: there is no order among processes, but time to find it free.
+/// Pause between batches of a writer. Processes have no order among each other, but get time to find the store free.
 const BREATH: Duration = Duration::from_millis(3);
 
-/// Leaves the store to another process for a moment, between one batch and the next.
+/// Leaves the store to other processes between two batches.
 pub(crate) fn breathe() {
     pause(BREATH);
 }
@@ -87,9 +87,9 @@ fn pause(length: Duration) {
     std::thread::sleep(length);
 }
 
-/// Opens the store in `dir`, which is made where it is missing, with the tickets by which its writers take turns.
+/// Opens or makes the store in `dir`, with the tickets by which its writers take turns.
 fn open(dir: &Path) -> Result<(Connection, Arc<Tickets>), DiskError> {
-    /// Two that turn a new file to WAL at once find it locked, however long they would wait.
+    // Two connections that turn a new file to WAL at once find it locked, however long they would wait.
     static OPENING: Mutex<()> = Mutex::new(());
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     std::fs::create_dir_all(dir)?;
@@ -100,7 +100,7 @@ fn open(dir: &Path) -> Result<(Connection, Arc<Tickets>), DiskError> {
     }))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    Ok((connection, Tickets::of(dir)))
+    Ok((connection, Tickets::of_store(dir)))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     use config::resolved::Registry;
 
     #[test]
-    fn what_is_said_to_be_kept_is_brought_to_the_disk_first() {
+    fn the_store_syncs_every_commit() {
         let dir = tempfile::tempdir().unwrap();
         let (store, _) = open(dir.path()).unwrap();
         let set = |pragma: &str| store.pragma_query_value(None, pragma, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_12_a_gate_that_takes_registrations_is_refused_where_claims_cannot_be_kept() {
+    fn ax_12_registrations_need_a_writable_place_for_claims() {
         let dir = tempfile::tempdir().unwrap();
         let (nobody, taking) = (Config::default(), Config { registry: Some(Registry::default()), ..Config::default() });
         check(&taking, &dir.path().join("new")).unwrap();

@@ -1,4 +1,4 @@
-//! Definitions that were seen: one row a definition, for all gates of this user. How one stands is not decided here.
+//! Definitions seen: a row for each, for all gates of this user. Does not decide how a definition stands.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,23 +11,23 @@ use store::{Pins, StoreError};
 
 use super::{DiskError, Tickets, breathe, open};
 
-/// How many looks are remembered, for gates that have not heard of them.
+/// Decisions remembered for gates that have not heard of them.
 const MOST_LOOKS: i64 = 10_000;
-/// Most servers that are remembered as calling themselves gates; those beyond are taken for none.
+/// Most servers remembered as gates; those beyond are taken for none.
 const MOST_GATES: usize = 10_000;
 
-/// The table.
+/// Table of definitions.
 pub(crate) struct PinTable {
     connection: Connection,
     tickets: Arc<Tickets>,
-    /// Set once something was written with one go.
+    /// Set once a batch was written.
     has_written: bool,
 }
 
 const COLUMNS: &str = "mount, server, kind, name, standing, why, since, definition";
 
 impl PinTable {
-    /// Opens the table in `dir`. What earlier versions kept of tools is taken over.
+    /// Opens the table in `dir`, and takes over the tools of earlier versions.
     pub(crate) fn open(dir: &Path) -> Result<Self, DiskError> {
         let (connection, tickets) = open(dir)?;
         connection.execute_batch(
@@ -46,23 +46,23 @@ impl PinTable {
         Ok(Self { connection, tickets, has_written: false })
     }
 
-    /// Does `work` with one go: what it writes is on the disk when this returns.
+    /// Does `work` in one transaction, on the disk at the end.
     ///
-    /// # Errors
-    /// When it is not; nothing of it is, then.
+    ///
+    /// # Errors Then nothing of the work is on the disk.
     fn together(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), DiskError> {
         if std::mem::replace(&mut self.has_written, true) {
             breathe();
         }
         let _ticket = self.tickets.draw();
-        // Begun by reading, it would be refused where another gate wrote meanwhile.
+        // A transaction that begins by reading would be refused after a write of another gate.
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         work(self);
         self.connection.execute_batch("COMMIT").inspect_err(|_| drop(self.connection.execute_batch("ROLLBACK")))?;
         Ok(())
     }
 
-    /// Does `work`, one of several with one go. Where it fails, nothing that it wrote is kept.
+    /// Does `work` as one part of a transaction. A failed part leaves nothing behind.
     fn apart<E: From<DiskError>>(&mut self, work: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         self.connection.execute_batch("SAVEPOINT one").map_err(DiskError::from)?;
         let done = work(self);
@@ -71,7 +71,7 @@ impl PinTable {
         done
     }
 
-    /// What is known of a server's definitions of one kind.
+    /// Reads what is known of a server's definitions of a kind.
     fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, DiskError> {
         let mut rows =
             self.connection.prepare("SELECT name, hash, standing, why FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3")?;
@@ -90,7 +90,7 @@ impl PinTable {
         Ok(known)
     }
 
-    /// Remembers definitions of a server, of one kind, all or none. Where others may write, within [`PinTable::together`].
+    /// Adds definitions of a server, of one kind, all or none. Where others may write, within [`PinTable::together`].
     fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), DiskError> {
         let Source { mount, server } = source;
         let transaction = self.connection.savepoint()?;
@@ -120,7 +120,7 @@ impl PinTable {
         Ok(())
     }
 
-    /// The definition of that name that was good last.
+    /// Latest accepted definition of a name.
     fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, DiskError> {
         let mut found = self.connection.prepare(
             "SELECT definition FROM definitions WHERE mount = ?1 AND server = ?2 AND kind = ?3 AND name = ?4 AND standing = 'accepted' \
@@ -130,7 +130,7 @@ impl PinTable {
         Ok(rows.next().transpose()?.map(Definition::of_text))
     }
 
-    /// All that are kept of a mount, or of all of them: tools first, by name, those that stand longest first.
+    /// Definitions of a mount, or of all: tools first, by name, the oldest first.
     fn all(&self, mount: Option<&str>) -> Result<Vec<Pin>, DiskError> {
         let sql =
             format!("SELECT {COLUMNS} FROM definitions WHERE ?1 IS NULL OR mount = ?1 ORDER BY mount, server, kind DESC, name, since");
@@ -157,7 +157,7 @@ impl PinTable {
         Ok(true)
     }
 
-    /// Somebody looked at a definition: from now on it stands like this.
+    /// Sets the standing of a definition, by a person's decision.
     fn set(&mut self, pin: &Pin, standing: Standing, now: u64) -> Result<(), DiskError> {
         let Source { mount, server } = &pin.source;
         let (kind, hash) = (pin.kind.as_str(), policy::approval::hex(&pin.definition.hash()));
@@ -172,12 +172,12 @@ impl PinTable {
         Ok(())
     }
 
-    /// The number of the last look before `since`.
+    /// Number of the last decision before `since`.
     fn looked(&self, since: u64) -> Result<i64, DiskError> {
         Ok(self.connection.query_row("SELECT coalesce(max(at), 0) FROM looks WHERE since < ?1", params![since], |row| row.get(0))?)
     }
 
-    /// At what somebody looked after the look of that number, whichever gate wrote it down: mounts and kinds, with the last number.
+    /// Decisions after the one numbered `at`, of any gate: mounts and kinds, with the last number.
     fn looks_after(&self, at: i64) -> Result<(i64, Vec<(String, Kind)>), DiskError> {
         let mut rows = self.connection.prepare_cached("SELECT at, mount, kind FROM looks WHERE at > ?1 ORDER BY at")?;
         let rows = rows.query_map(params![at], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?;
@@ -233,7 +233,7 @@ impl Pins for PinTable {
     }
 }
 
-/// A row that a later version wrote is not read.
+/// Reads a row; `None` for rows of a later version.
 fn pin(row: &Row<'_>) -> rusqlite::Result<Option<Pin>> {
     let (kind, standing, why): (String, String, String) = (row.get(2)?, row.get(4)?, row.get(5)?);
     let (Some(kind), Some(standing), Some(why)) = (Kind::parse(&kind), Standing::parse(&standing), Why::parse(&why)) else {
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_known_after_a_restart_and_one_tool_does_not_fill_the_store() {
+    fn definitions_outlive_a_restart_and_are_bounded_by_tool() {
         let dir = tempfile::tempdir().unwrap();
         let source = Source { mount: "m".into(), server: "s".into() };
         let pin = |n: u64, standing| Pin {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_whose_data_changes_by_the_thousand_does_not_flood_whoever_looks() {
+    fn thousands_of_changes_do_not_flood_the_decider() {
         let dir = tempfile::tempdir().unwrap();
         let source = Source { mount: "m".into(), server: "s".into() };
         let pin = |n: usize, standing| Pin {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_gates_see_at_the_same_moment_is_all_remembered() {
+    fn definitions_seen_by_several_gates_at_once_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let remember = &|server: usize| {
             let source = Source { mount: "m".into(), server: server.to_string() };
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_version_kept_of_tools_is_taken_over() {
+    fn tools_kept_by_an_earlier_version_are_taken_over() {
         let dir = tempfile::tempdir().unwrap();
         let old = "CREATE TABLE pins (mount TEXT, server TEXT, tool TEXT, hash TEXT, standing TEXT NOT NULL, why TEXT NOT NULL, since INTEGER \
                    NOT NULL, definition TEXT NOT NULL, PRIMARY KEY (mount, server, tool, hash)) WITHOUT ROWID; \

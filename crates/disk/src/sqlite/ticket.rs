@@ -1,31 +1,31 @@
-//! Who of this process writes to a store next: whoever came first. SQLite keeps no order among those who wait for it, and one that writes batch
-//! after batch would keep the others out until it is done. Between processes there is none still: `store` says what is done there.
+//! Turns of the writers of a store within this process, in order of arrival. SQLite keeps no order among waiting writers, and a writer of
+//! many batches would keep the others out until its end. Does not order processes; `store` says what is done for those.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
-/// The tickets of one store.
+/// Tickets of a store.
 #[derive(Default)]
 pub struct Tickets {
-    drawn: Mutex<Drawn>,
+    drawn: Mutex<TicketNumbers>,
     moved: Condvar,
 }
 
 #[derive(Default)]
-struct Drawn {
+struct TicketNumbers {
     /// The number of the next ticket.
     next: u64,
-    /// The one whose turn it is.
+    /// Number whose turn it is.
     current: u64,
 }
 
-/// As long as it is held, it is its holder's turn.
+/// A turn, until dropped.
 pub(crate) struct Ticket(Arc<Tickets>);
 
 impl Tickets {
-    /// Those of the store in `dir`, the same for everybody in this process.
-    pub fn of(dir: &Path) -> Arc<Self> {
+    /// Tickets of the store in `dir`, shared by the whole process.
+    pub fn of_store(dir: &Path) -> Arc<Self> {
         static ALL: Mutex<Option<HashMap<PathBuf, Weak<Tickets>>>> = Mutex::new(None);
         let place = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,7 +39,7 @@ impl Tickets {
         new
     }
 
-    /// Draws one, and waits until it is its turn.
+    /// Draws a ticket, and waits for its turn.
     pub(crate) fn draw(self: &Arc<Self>) -> Ticket {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         let own = drawn.next;
@@ -69,13 +69,13 @@ mod tests {
     #[test]
     fn whoever_came_first_writes_first() {
         let dir = tempfile::tempdir().unwrap();
-        let (tickets, order) = (Tickets::of(dir.path()), Mutex::new(Vec::new()));
+        let (tickets, order) = (Tickets::of_store(dir.path()), Mutex::new(Vec::new()));
         let held = tickets.draw();
         std::thread::scope(|scope| {
             for n in 0..8 {
                 let (order, dir) = (&order, dir.path());
                 scope.spawn(move || {
-                    let _own = Tickets::of(dir).draw();
+                    let _own = Tickets::of_store(dir).draw();
                     order.lock().unwrap().push(n);
                 });
                 let has_come = (0..10_000_000).any(|_| {

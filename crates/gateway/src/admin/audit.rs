@@ -3,8 +3,8 @@
 
 use audit::entry::Entry;
 use audit::record::Record;
-use disk::journal::archive::{Archive, ArchiveError, ChainDir, Found};
-use disk::journal::examine::{Known, examine};
+use disk::journal::archive::{Archive, ArchiveError, ChainDir, FoundEntry};
+use disk::journal::examine::{Evidence, examine};
 use disk::journal::index::{Search, Summary};
 use http::Response;
 use http::request::Parts;
@@ -39,7 +39,7 @@ pub(super) async fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<
             reading(status, move |archive, _| proof(archive, &archive.chain(chain)?, seq)).await
         }
         "/-/audit/checkpoint" => reading(status, checkpoint).await,
-        "/-/audit/verify" => reading(status, |archive, _| examine(archive.dir(), &Known::default())).await,
+        "/-/audit/verify" => reading(status, |archive, _| examine(archive.dir(), &Evidence::default())).await,
         _ => {
             let search = Search {
                 since: number(parts, "since")?,
@@ -69,12 +69,12 @@ pub(super) async fn decision(gateway: &Gateway, id: String) -> Result<Option<Dec
 }
 
 /// An entry as it is shown: what everybody asks for first, and behind it all that the line says.
-pub fn shown(found: &Found) -> AuditEntry {
+pub fn shown(found: &FoundEntry) -> AuditEntry {
     let line = RawValue::from_string(found.line.clone()).ok();
     let mut entry = AuditEntry { chain: found.chain, seq: found.seq, line, ..AuditEntry::default() };
     let Ok(read) = Entry::decode(found.line.as_bytes()) else { return entry };
     (entry.time, entry.event) = (read.time, read.record.event().to_owned());
-    let Summary { call, approval, principal, route, outcome, trace, .. } = Summary::of(&read.record);
+    let Summary { call, approval, principal, route, outcome, trace, .. } = Summary::of_record(&read.record);
     entry = AuditEntry { call, approval, principal, route, outcome, trace, ..entry };
     entry.took_us = read.record.outcome().map(|outcome| outcome.took);
     if let Record::Refused(refused) = &read.record {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use disk::journal::archive::Archive;
-use disk::journal::examine::{Known, examine};
+use disk::journal::examine::{Evidence, examine};
 use disk::journal::index::Search;
 use gateway::admin::audit::shown;
 use gateway::admin::shapes::AuditEntry;
@@ -28,7 +28,7 @@ pub(crate) async fn read(world: World) -> Vec<AuditEntry> {
 
 /// All entries of a record that is sound, the oldest first.
 pub(crate) fn entries_in(dir: &Path) -> Vec<AuditEntry> {
-    let report = examine(dir, &Known::default()).unwrap();
+    let report = examine(dir, &Evidence::default()).unwrap();
     assert!(report.sound, "{report:?}");
     let found = Archive::open(dir).unwrap().search(&Search { limit: 1000, ..Search::default() }).unwrap();
     found.iter().rev().map(shown).collect()

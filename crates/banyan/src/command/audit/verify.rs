@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use disk::journal::examine::{Broken, ChainReport, Known, Report, checkpoints, examine, key};
+use disk::journal::examine::{BrokenPlace, ChainReport, Evidence, Report, checkpoints, examine, key};
 
 use crate::document;
 use crate::failure::Failure;
@@ -39,7 +39,7 @@ impl Verify {
         self.ended(&report, &dir, output)
     }
 
-    fn known(&self) -> Result<Known, Failure> {
+    fn known(&self) -> Result<Evidence, Failure> {
         let read = |path: &PathBuf| std::fs::read_to_string(path).map_err(|error| document::unread(path, &error));
         let checkpoints_of = |path: &PathBuf| {
             checkpoints(&read(path)?).map_err(|why| {
@@ -55,7 +55,7 @@ impl Verify {
             ))
         })?;
         let seen = self.seen.iter().map(checkpoints_of).collect::<Result<Vec<_>, _>>()?;
-        Ok(Known { key, seen: seen.concat() })
+        Ok(Evidence { key, seen: seen.concat() })
     }
 
     fn ended(&self, report: &Report, dir: &std::path::Path, output: &Output) -> Result<(), Failure> {
@@ -99,7 +99,7 @@ fn entries(count: u64) -> String {
     counted(usize::try_from(count).unwrap_or(usize::MAX), "entry").replace("entrys", "entries")
 }
 
-fn broken_line(broken: &Broken, output: &Output) -> String {
+fn broken_line(broken: &BrokenPlace, output: &Output) -> String {
     let line = broken.line.map(|line| format!(":{line}")).unwrap_or_default();
     format!("{}  {}{line}\n    {}", output.paint(Look::Bad, &broken.chain), broken.file.display(), broken.what)
 }

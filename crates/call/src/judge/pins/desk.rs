@@ -173,7 +173,7 @@ mod tests {
     async fn an_approval_waits_for_one_go_at_most_of_a_thousand_servers_that_come_at_once() {
         for (servers, each, most) in [(1000, 1, MOST), (200, MOST_DEFINITIONS / 8, 8), (20, MOST_DEFINITIONS * 2, 1)] {
             let dir = tempfile::tempdir().unwrap();
-            let (desk, tickets) = (desk(dir.path()), Tickets::of(dir.path()));
+            let (desk, tickets) = (desk(dir.path()), Tickets::of_store(dir.path()));
             let order = Arc::new(Mutex::new(Vec::new()));
             let (all_are_there, hear) = std::sync::mpsc::channel();
             let mut first = Some(hear);

@@ -1,5 +1,5 @@
-//! The record on a disk that takes its time, fails, or forgets what was not synced: nobody is kept from writing, nobody is told of what a
-//! loss of power would take, and nothing that was told of is missing after a kill.
+//! The record on a disk that is slow, fails, or forgets unsynced data: writing goes on, no acknowledged entry is at the mercy of a loss of
+//! power, and none is missing after a kill.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,7 +13,7 @@ use super::super::layout::ChainDir;
 use super::*;
 use crate::journal::keeper::Flush;
 
-/// A disk that syncs when it is let to, and knows what a loss of power would leave.
+/// A disk that syncs on command, and knows what a loss of power would leave.
 #[derive(Default)]
 pub(super) struct Disk {
     now: Mutex<Now>,
@@ -23,11 +23,11 @@ pub(super) struct Disk {
 #[derive(Default)]
 pub(super) struct Now {
     pub(super) is_held: bool,
-    /// It fails, and forgets what it had not synced.
+    /// Syncs fail, and unsynced data is forgotten.
     fails: bool,
-    /// How much of each file is on the disk, by its inode.
+    /// Synced bytes of each file, by inode.
     pub(super) lasting: BTreeMap<u64, u64>,
-    /// Files whose names are there, too.
+    /// Files with a synced name.
     pub(super) named: BTreeSet<u64>,
 }
 
@@ -53,19 +53,19 @@ impl Disk {
             file.set_len(now.lasting.get(&inode).copied().unwrap_or(0))?;
             return Err(io::Error::other("the disk is gone"));
         }
-        // What comes while it syncs is not promised.
+        // Bytes that come during the sync are not promised.
         now.lasting.insert(inode, bytes);
         Ok(())
     }
 
-    /// How much of a file a loss of power would leave; `None`: it would not be found again. The first one is there before anything is written.
+    /// Bytes of a file left after a loss of power; `None` for a file without a synced name. The first file is there from the start.
     pub(super) fn lasting(&self, path: &Path) -> Option<u64> {
         let (inode, now) = (fs::metadata(path).unwrap().ino(), self.now());
         let is_first = path.file_stem().is_some_and(|first| first.to_str().is_some_and(|first| first.bytes().all(|digit| digit == b'0')));
         (is_first || now.named.contains(&inode)).then(|| now.lasting.get(&inode).copied().unwrap_or(0))
     }
 
-    /// What a loss of power would leave of a chain.
+    /// Lines of a chain left after a loss of power.
     fn left(&self, chain: &ChainDir) -> Vec<String> {
         let mut lines = Vec::new();
         for segment in chain.segments().unwrap() {
@@ -78,9 +78,9 @@ impl Disk {
     }
 }
 
-/// The files of lines that are there.
+/// Inodes of the files of lines.
 fn inodes(state: &Path) -> BTreeSet<u64> {
-    let chain = ChainDir::of(&state.join("record"), 1);
+    let chain = ChainDir::numbered(&state.join("record"), 1);
     chain.segments().unwrap_or_default().iter().map(|segment| fs::metadata(&segment.path).unwrap().ino()).collect()
 }
 
@@ -94,7 +94,7 @@ pub(super) fn chain_of(state: &Path) -> ChainDir {
     Archive::open(&state.join("record")).unwrap().chain(None).unwrap()
 }
 
-/// How many entries are signed for.
+/// Number of entries signed for.
 pub(super) fn signed(state: &Path) -> u64 {
     Checkpoint::parse(&chain_of(state).checkpoint().unwrap().unwrap()).unwrap().size
 }
@@ -109,7 +109,7 @@ pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
     panic!("{what} never came to be");
 }
 
-/// What a kill at this moment leaves: what is signed for is copied first, for the gate goes on meanwhile.
+/// Copies the state that a kill at this moment leaves. Signatures come first, since the gate goes on meanwhile.
 pub(super) fn killed(state: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     let chain = chain_of(state);
@@ -141,7 +141,7 @@ pub(super) fn names(lines: &[String]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn whatever_the_disk_does_is_written_at_once_and_told_of_when_it_is_there() {
+async fn a_slow_disk_delays_acknowledgements_but_not_writes() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 1 << 20);
     journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
@@ -150,7 +150,7 @@ async fn whatever_the_disk_does_is_written_at_once_and_told_of_when_it_is_there(
     let mut gated = Box::pin(journal.append_durable(&part(), &Record::Intended(intent("gated"))));
     let written = |name: &str| lines_of(&state.path().join("record")).iter().any(|line| line.contains(&format!("\"name\":\"{name}\"")));
     until("the entry of which somebody waits to hear", || written("gated")).await;
-    // Each of these finds the disk busy, and so does each file that is full.
+    // Each finds the disk busy, and so does each full file.
     for number in 0..4 {
         let name = format!("{number}-{}", "x".repeat(100));
         (0..300).for_each(|_| journal.append(&Record::Intended(intent(&name))));
@@ -167,7 +167,7 @@ async fn whatever_the_disk_does_is_written_at_once_and_told_of_when_it_is_there(
 }
 
 #[tokio::test]
-async fn what_somebody_was_told_of_or_signed_for_outlives_a_loss_of_power_at_any_moment() {
+async fn acknowledged_and_signed_entries_outlive_a_loss_of_power() {
     for seed in 1..=4_u64 {
         let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
         let journal = on(&disk, state.path(), 1 << 20);
@@ -194,7 +194,7 @@ async fn what_somebody_was_told_of_or_signed_for_outlives_a_loss_of_power_at_any
             if step % 4 != 0 {
                 continue;
             }
-            // In this order: what is left only ever grows.
+            // In this order, since the rest only ever grows.
             let (heard, signed) = (told.lock().unwrap().clone(), signed(state.path()));
             let left = disk.left(&chain_of(state.path()));
             assert!(left.len() as u64 >= signed, "seed {seed}, step {step}: {signed} are signed for and {} are left", left.len());
@@ -210,12 +210,12 @@ async fn what_somebody_was_told_of_or_signed_for_outlives_a_loss_of_power_at_any
 }
 
 #[tokio::test]
-async fn a_gate_that_is_killed_while_files_are_not_signed_for_goes_on_with_all_of_them() {
+async fn a_killed_gate_goes_on_with_its_unsigned_files() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 1 << 20);
     let long = "z".repeat(1500);
     let write = |count: usize| (0..count).for_each(|_| journal.append(&Record::Intended(intent(&long))));
-    // So that the first lines are gone, and nothing can be made again from them.
+    // The first lines must be gone, so that nothing can be made again from them.
     for _ in 0..3 {
         write(600);
         journal.append_durable(&part(), &Record::Intended(intent("told"))).await.unwrap();
@@ -240,7 +240,7 @@ async fn a_gate_that_is_killed_while_files_are_not_signed_for_goes_on_with_all_o
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_sync_that_fails_hears_it_and_what_the_disk_forgot_is_counted() {
+async fn a_failed_sync_reaches_its_waiter_and_counts_losses() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 256 << 20);
     journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();

@@ -1,5 +1,5 @@
-//! A process that writes a record and is killed, hundreds of times, at any moment: while it opens the record, in the middle of a line, between
-//! two files, while it signs. What it said is there is there, and the next one goes on behind it.
+//! A process that writes a record and is killed, hundreds of times, at any moment: while opening the record, in the middle of a line,
+//! between two files, while signing. Acknowledged entries are there, and the next process continues behind them.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -10,15 +10,15 @@ use std::time::Instant;
 
 use super::*;
 
-/// So often in each of four tests.
+/// Kills in each of four tests.
 const KILLS: u64 = 50;
-/// All of the record is read again after so many.
+/// Kills between two full readings of the record.
 const READ: u64 = 5;
-/// Where the process that is to be killed writes, and from which number on.
+/// Record of the process to be killed, and its first number.
 const STATE: &str = "BANYAN_TEST_KILLED";
 const FROM: &str = "BANYAN_TEST_KILLED_FROM";
 
-/// What is killed: tells on its standard output of each entry that it was told of. A file is full after some 256 of them.
+/// Process to be killed: prints each acknowledged entry. A file is full after some 256 entries.
 fn write(state: &Path, from: u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -26,7 +26,7 @@ fn write(state: &Path, from: u64) {
         let mut told = io::stdout().lock();
         for number in from.. {
             let name = format!("{number}-{}", "k".repeat(100));
-            // So that what nobody waits for stands between, and is on its way.
+            // Entries without a waiter stand between, and are on their way.
             (0..40).for_each(|_| journal.append(&Record::Intended(intent("between"))));
             journal.append_durable(&part(), &Record::Intended(intent(&name))).await.unwrap();
             writeln!(told, "told {number}").unwrap();
@@ -40,7 +40,7 @@ fn start(this: &str, state: &Path, from: u64) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// What a process tells of, as it does, until it is gone.
+/// Numbers printed by a process, until it is gone.
 fn told(child: &mut Child) -> mpsc::Receiver<u64> {
     let (tell, heard) = mpsc::channel();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -51,13 +51,13 @@ fn told(child: &mut Child) -> mpsc::Receiver<u64> {
     heard
 }
 
-/// The numbers that are in the record, and the first of them that is kept.
+/// Numbers in the record, from the first that is kept.
 fn kept(dir: &Path) -> Vec<u64> {
     let number = |line: &String| line.split_once("\"name\":\"")?.1.split_once("-k")?.0.parse().ok();
     lines_of(dir).iter().filter_map(number).collect()
 }
 
-/// Kills a process again and again, that runs the test of this name; `dice` say when.
+/// Kills again and again a process that runs the test of this name; `dice` chooses the moments.
 fn kill(this: &str, mut dice: u64) {
     if let Some(state) = env::var_os(STATE) {
         return write(Path::new(&state), env::var(FROM).unwrap().parse().unwrap());
@@ -72,7 +72,7 @@ fn kill(this: &str, mut dice: u64) {
     for run in 0..KILLS {
         let mut child = start(this, state.path(), from);
         let heard = told(&mut child);
-        // Some before they have said anything, and so while they open what the one before has left.
+        // Some before their first word, and so while they open what the last process left.
         let (few, moment) = if roll(4) == 0 { (0, roll(60_000)) } else { (roll(8), roll(4000)) };
         let mut told: Vec<u64> = (0..few).map_while(|_| heard.recv().ok()).collect();
         assert_eq!(told.len() as u64, few, "run {run}: it ended by itself");
@@ -90,13 +90,13 @@ fn kill(this: &str, mut dice: u64) {
             continue;
         }
         if run % READ == 0 || run + 1 == KILLS {
-            let report = examine(&dir, &Known { key: None, seen: seen.into_iter().collect() }).unwrap();
+            let report = examine(&dir, &Evidence { key: None, seen: seen.into_iter().collect() }).unwrap();
             let wrong: Vec<_> = report.breaks.iter().filter(|broken| !broken.what.contains("behind the last whole line")).collect();
             assert!(wrong.is_empty() && report.chains.len() == 1, "run {run}: {wrong:?}");
             halves += report.breaks.len();
         }
         let kept = kept(&dir);
-        // What is beyond the bounds of the record is gone, the oldest first.
+        // Entries beyond the bounds of the record are gone, the oldest first.
         let first = kept.first().copied().unwrap_or_default();
         let lost: Vec<_> = told.iter().filter(|number| **number >= first && !kept.contains(number)).collect();
         assert!(lost.is_empty() && (told.is_empty() || told.last() >= Some(&first)), "run {run}: told of {lost:?}, and they are not there");
@@ -106,21 +106,21 @@ fn kill(this: &str, mut dice: u64) {
 }
 
 #[test]
-fn what_was_told_of_is_there_however_often_the_process_is_killed() {
-    kill("what_was_told_of_is_there_however_often_the_process_is_killed", 7);
+fn acknowledged_entries_outlive_the_first_fifty_kills() {
+    kill("acknowledged_entries_outlive_the_first_fifty_kills", 7);
 }
 
 #[test]
-fn what_was_told_of_is_there_however_often_another_is_killed() {
-    kill("what_was_told_of_is_there_however_often_another_is_killed", 8);
+fn acknowledged_entries_outlive_a_second_fifty_kills() {
+    kill("acknowledged_entries_outlive_a_second_fifty_kills", 8);
 }
 
 #[test]
-fn what_was_told_of_is_there_however_often_a_third_is_killed() {
-    kill("what_was_told_of_is_there_however_often_a_third_is_killed", 9);
+fn acknowledged_entries_outlive_a_third_fifty_kills() {
+    kill("acknowledged_entries_outlive_a_third_fifty_kills", 9);
 }
 
 #[test]
-fn what_was_told_of_is_there_however_often_a_fourth_is_killed() {
-    kill("what_was_told_of_is_there_however_often_a_fourth_is_killed", 10);
+fn acknowledged_entries_outlive_a_fourth_fifty_kills() {
+    kill("acknowledged_entries_outlive_a_fourth_fifty_kills", 10);
 }

@@ -1,12 +1,12 @@
-//! A loss of power just as a file of lines is full and the next one is begun: the end of the one may be lost and lines of the other be there,
-//! or its name be gone. What somebody was told of or signed for is there, and the gate goes on with a record that is sound.
+//! A loss of power just between two files of lines: the end of the first may be lost while lines of the second remain, or a name be gone.
+//! Acknowledged and signed entries are there, and the gate continues with a sound record.
 
 use std::collections::BTreeSet;
 
 use super::disk::{Disk, chain_of, killed, names, on, signed, until};
 use super::*;
 
-/// A linear congruential generator, so that each case can be had again.
+/// A linear congruential generator, so that each case can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -16,8 +16,8 @@ impl Dice {
     }
 }
 
-/// What a loss of power at this moment may leave: what is signed for is copied first, and of each file at least what the disk has. What it
-/// has of the rest, the dice say: it writes in any order.
+/// Copies a state that a loss of power at this moment may leave: signatures first, and of each file at least the synced bytes. The dice
+/// choose the rest, since a disk writes in any order.
 fn powerless(disk: &Disk, state: &Path, dice: &mut Dice) -> tempfile::TempDir {
     let left = killed(state);
     let entries = left.path().join("record").join(chain_of(state).name()).join("entries");
@@ -41,11 +41,11 @@ fn powerless(disk: &Disk, state: &Path, dice: &mut Dice) -> tempfile::TempDir {
     left
 }
 
-/// Writes until the file is full and the next one is begun, on a disk that comes along or does not; gives what somebody was told of.
+/// Writes until the file is full and the next begun, on a disk that keeps up or does not; returns the acknowledged entries.
 async fn turned(journal: &DiskJournal, disk: &Disk, state: &Path, dice: &mut Dice) -> Vec<String> {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let files = || chain_of(state).segments().unwrap().len();
-    // More than 64 KiB for every 256 entries: each of these fills a file.
+    // More than 64 KiB for every 256 entries, so that each fills a file.
     let (before, long) = (files(), "x".repeat(300));
     let mut all = tokio::task::JoinSet::new();
     let held_from = dice.roll(300);
@@ -63,7 +63,7 @@ async fn turned(journal: &DiskJournal, disk: &Disk, state: &Path, dice: &mut Dic
         tokio::task::yield_now().await;
     }
     until("the next file", || files() > before).await;
-    // Whoever waits may hear that the disk does not come along, but never what is not so.
+    // Waiters may hear that the disk does not keep up, but never a falsehood.
     if dice.roll(2) == 0 {
         disk.set(|now| now.is_held = false);
         tokio::time::sleep(Duration::from_micros(dice.roll(4000))).await;
@@ -74,8 +74,8 @@ async fn turned(journal: &DiskJournal, disk: &Disk, state: &Path, dice: &mut Dic
 }
 
 #[tokio::test]
-async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_breaks_nothing() {
-    // Whole, a line cut short, and a file behind lines that were lost. How soon each of them comes depends on how busy the machine is.
+async fn acknowledged_entries_outlive_a_loss_of_power_between_files() {
+    // Whole, a line cut short, and a file behind lost lines. How soon each comes depends on the load of the machine.
     let wanted = BTreeSet::from([(0, false), (1, false), (1, true)]);
     let mut found = BTreeSet::new();
     for seed in 1..=400_u64 {
@@ -92,7 +92,7 @@ async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_br
 
         let again = self::journal(left.path(), 256 << 20);
         again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
-        // The next file begins with another entry than the one that was lost would have.
+        // The next file begins with another entry than the lost one would have.
         (0..600).for_each(|_| again.append(&Record::Intended(intent("more"))));
         again.end().await;
         let dir = left.path().join("record");
@@ -115,7 +115,7 @@ async fn a_loss_of_power_between_two_files_takes_nothing_that_was_told_of_and_br
 }
 
 #[tokio::test]
-async fn lines_that_were_set_aside_count_in_the_bounds_and_are_the_first_to_be_taken_away() {
+async fn lines_set_aside_are_the_first_to_be_removed() {
     let state = tempfile::tempdir().unwrap();
     let before = journal(state.path(), 1 << 20);
     before.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
@@ -140,7 +140,7 @@ async fn lines_that_were_set_aside_count_in_the_bounds_and_are_the_first_to_be_t
 }
 
 #[tokio::test]
-async fn what_a_killed_gate_had_not_synced_is_synced_before_the_next_one_signs_for_it() {
+async fn a_killed_gates_lines_are_synced_before_signing() {
     let (state, disk) = (tempfile::tempdir().unwrap(), Arc::<Disk>::default());
     let journal = on(&disk, state.path(), 1 << 20);
     journal.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
