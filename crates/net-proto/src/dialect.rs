@@ -1,7 +1,9 @@
 //! Dialects of command lines as data: prompts, pagers, questions, error messages, and which command does what. Four are built in; users
 //! write more in the same form. Nothing here knows a dialect by name.
 
+mod audit;
 mod command;
+mod steps;
 mod terminal;
 mod vocabulary;
 
@@ -12,7 +14,11 @@ use serde::Deserialize;
 
 use crate::fault::{Code, Fault};
 
+use audit::{AuditFile, AuditRule};
+pub use audit::{Finding, Severity};
 pub use command::{Command, CommandClass};
+pub use steps::StepCommand;
+use steps::{StepAnswers, StepsFile};
 pub use terminal::{Terminal, TerminalEvent, TerminalMode, TerminalReply};
 use vocabulary::Vocabulary;
 pub(crate) use vocabulary::WordPattern;
@@ -57,6 +63,8 @@ pub struct Dialect {
     errors: Vec<(Regex, Code, bool)>,
     vocabulary: Vocabulary,
     escapes: Vec<WordPattern>,
+    answers: StepAnswers,
+    audit: Vec<AuditRule>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +79,10 @@ struct DialectFile {
     prompt: PromptPatterns,
     session: SessionCommands,
     commands: CommandLists,
+    #[serde(default)]
+    steps: StepsFile,
+    #[serde(default)]
+    audit: Vec<AuditFile>,
     #[serde(default)]
     error: Vec<ErrorPattern>,
 }
@@ -138,11 +150,12 @@ impl Dialect {
         if text.len() > LONGEST_FILE {
             return Err(DialectError::TooLarge);
         }
-        let file: DialectFile = toml::from_str(text).map_err(|error| DialectError::Syntax(error.to_string()))?;
+        let mut file: DialectFile = toml::from_str(text).map_err(|error| DialectError::Syntax(error.to_string()))?;
         let lists = [&file.commands.read, &file.commands.configure, &file.commands.dangerous, &file.commands.known];
-        if lists.iter().map(|list| list.len()).sum::<usize>() + file.error.len() > MOST_ENTRIES {
+        if lists.iter().map(|list| list.len()).sum::<usize>() + file.error.len() + file.audit.len() > MOST_ENTRIES {
             return Err(DialectError::TooLarge);
         }
+        let rules = std::mem::take(&mut file.audit);
         let expression = |text: &String| {
             RegexBuilder::new(text).size_limit(LARGEST_EXPRESSION).build().map_err(|error| DialectError::Expression {
                 dialect: file.name.clone(),
@@ -163,6 +176,8 @@ impl Dialect {
             questions: all(&file.session.questions)?,
             errors,
             vocabulary: Vocabulary::new(&lists),
+            answers: file.steps.answers(expression)?,
+            audit: rules.into_iter().map(|rule| rule.rule(expression)).collect::<Result<_, _>>()?,
             escapes: file.commands.escapes.iter().map(|text| WordPattern::new(text)).collect(),
             file,
         })
