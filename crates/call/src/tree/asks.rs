@@ -10,7 +10,7 @@ use mcp_proto::envelope::{self, Answer, Notification};
 use mcp_proto::era::{self, LogLevel};
 
 use crate::tree::port::{Inbox, Owner};
-use crate::words::back::{Back, capability_for};
+use crate::words::back::{Back, OpenQuestion, capability_for};
 
 /// A number nobody else has.
 pub fn ticket() -> u64 {
@@ -74,6 +74,8 @@ impl Asked {
         let Some((message, answer)) = session.ask(&self.method, &self.params) else {
             return refuse("the client has too many questions to answer");
         };
+        // For which of these calls it is asked can't be told.
+        let _asking: Vec<_> = self.near.iter().map(|back| OpenQuestion::on(&**back)).collect();
         match self.near.first() {
             // On the stream of a call of the same client it arrives even where the client opened no other.
             Some(call) => call.send(message),

@@ -3,6 +3,7 @@
 //! It does not encode anything for a transport, and it does not decide who is asked.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -77,6 +78,8 @@ struct State {
     /// Questions that are out, by their key, with their bytes.
     out: BTreeMap<String, (oneshot::Sender<Answer>, usize)>,
     asked: u64,
+    /// Number of open questions for which this call waits.
+    asking: usize,
     /// What the owner wanted to ask, and the caller can't be asked.
     lacked: Option<&'static str>,
     waker: Option<Waker>,
@@ -100,8 +103,17 @@ pub struct Question {
 impl Back {
     /// A way back over `sink`.
     pub fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: Cancel) -> Arc<Self> {
-        let state =
-            State { sink, fresh: VecDeque::new(), out: BTreeMap::new(), asked: 0, lacked: None, waker: None, stirred: None, pour: None };
+        let state = State {
+            sink,
+            fresh: VecDeque::new(),
+            out: BTreeMap::new(),
+            asked: 0,
+            asking: 0,
+            lacked: None,
+            waker: None,
+            stirred: None,
+            pour: None,
+        };
         let (takes, has_pour, has_fresh) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false), AtomicBool::new(false));
         Arc::new(Self { caller, cancel, log_level, trace: None, seated: None, takes, has_pour, has_fresh, state: Mutex::new(state) })
     }
@@ -161,6 +173,7 @@ impl Back {
             let text = format!("the client behind this call does not support {capability}");
             return Answer::Error(envelope::error_object(-32601, &text, None));
         }
+        let asking = OpenQuestion::on(self);
         let answer = async {
             match (&self.caller.session, self.caller.era) {
                 (Some(session), Era::Initialize) => match session.ask(method, params) {
@@ -180,7 +193,7 @@ impl Back {
             answer = answer => answer,
             () = self.cancel.cancelled() => None,
         };
-        self.lock().stirred = Some(Instant::now());
+        drop(asking);
         answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away, or took too long to answer", None)))
     }
 
@@ -279,10 +292,9 @@ impl Back {
         if state.pour.as_ref().is_some_and(|pour| pour.is_full()) { Some(Instant::now()) } else { state.stirred }
     }
 
-    /// Whether a person or model is being asked at present: then the owner is not the one who is slow.
+    /// Tells if the owner waits for what its caller says: then the owner is not the one who is slow. What other servers ask counts for nothing.
     pub fn is_asking(&self) -> bool {
-        let waiting = !self.lock().out.is_empty();
-        waiting || self.caller.session.as_ref().is_some_and(|s| s.is_asking())
+        self.lock().asking > 0
     }
 
     fn wants(&self, level: Option<LogLevel>) -> bool {
@@ -317,6 +329,26 @@ impl Back {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An open question for which a call waits, so that its time does not run.
+#[derive(Debug)]
+pub struct OpenQuestion<B: Deref<Target = Back>>(B);
+
+impl<B: Deref<Target = Back>> OpenQuestion<B> {
+    /// A question that is open until the value is dropped.
+    pub fn on(back: B) -> Self {
+        back.lock().asking += 1;
+        Self(back)
+    }
+}
+
+impl<B: Deref<Target = Back>> Drop for OpenQuestion<B> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.asking -= 1;
+        state.stirred = Some(Instant::now());
     }
 }
 

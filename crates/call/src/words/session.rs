@@ -161,11 +161,6 @@ impl Session {
         waiting.send(answer).is_ok()
     }
 
-    /// Whether the client owes us an answer.
-    pub fn is_asking(&self) -> bool {
-        self.lock().asks.values().any(|waiting| !waiting.is_closed())
-    }
-
     /// Remembers how to cancel request `id`. `false` when that id is in use.
     pub fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
         let mut state = self.lock();

@@ -92,6 +92,39 @@ async fn ax_06_rounds_of_a_stateless_server_reach_callers_of_both_eras() {
     .await;
 }
 
+#[tokio::test]
+async fn a_question_of_one_server_stops_no_other_clock() {
+    bounded(async {
+        let world = World::start(&format!("{}{}timeout = \"300ms\"\n", fixture("a", Era::Initialize), fixture("b", Era::Initialize))).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        let mut asking = client.begin("tools/call", json!({"name": "a__test_elicitation", "arguments": {"message": "m"}})).await;
+        asking.next_of("elicitation/create").await;
+        // Nobody answers the question, and no call to the server that asks is under way.
+        let told = client.tool("b__fx_sleep", json!({"ms": 600_000, "steps": 1})).await;
+        assert!(told["error"]["message"].as_str().is_some_and(|said| said.contains("no sign of life for 300ms")), "{told}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_question_stops_the_clock_of_its_own_call() {
+    bounded(async {
+        for sharing in ["", "sharing = \"never\"\n"] {
+            let world = World::start(&format!("{}timeout = \"3s\"\n{sharing}", fixture("a", Era::Initialize))).await;
+            let client = Client::ready(&world, Era::Initialize).await;
+            let mut asking = client.begin("tools/call", json!({"name": "a__test_elicitation", "arguments": {"message": "m"}})).await;
+            let asked = asking.next_of("elicitation/create").await;
+            // The time of another client's call begins later, and is over before the question is answered.
+            let other = Client::ready(&world, Era::Initialize).await.tool("a__fx_sleep", json!({"ms": 600_000, "steps": 1})).await;
+            assert!(other["error"]["message"].as_str().is_some_and(|said| said.contains("no sign of life")), "{other}");
+            let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": said(&asked["method"])});
+            assert_eq!(client.post(&answer.to_string(), &[]).await.status, 202);
+            assert!(text(&asking.finish().await.1.value).contains("action=accept"), "{sharing}");
+        }
+    })
+    .await;
+}
+
 /// A call of `ann` that waits for input: its params with the answers in them.
 pub(crate) async fn parked(client: &Client, tool: &str) -> Value {
     let mut params = json!({"name": tool, "arguments": {"message": "m"}});

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use call::tree::asks;
-use call::tree::port::{Inbox, Outgoing, Upstream, UpstreamError};
-use call::words::back::Back;
+use call::tree::port::{Inbox, Outgoing, Owner, Upstream, UpstreamError};
+use call::words::back::{Back, OpenQuestion};
 
 /// Input from the server.
 #[derive(Debug)]
@@ -220,6 +220,8 @@ struct Driver {
 struct Call {
     ticket: u64,
     back: Option<Arc<Back>>,
+    /// Set while the server waits for what the one client of the connection says.
+    asking: Option<OpenQuestion<Arc<Back>>>,
     reply: Reply,
 }
 
@@ -273,7 +275,8 @@ impl Driver {
             Command::Call { ticket, method, params, back, reply } => {
                 let key = self.pipe.handle_call(&method, &params);
                 self.tickets.insert(ticket, key);
-                self.calls.insert(key, Call { ticket, back, reply });
+                self.calls.insert(key, Call { ticket, back, asking: None, reply });
+                self.settle();
             }
             Command::Cancel { ticket } => {
                 if let Some(key) = self.tickets.remove(&ticket) {
@@ -284,6 +287,7 @@ impl Driver {
             Command::Notify(whole) => self.pipe.handle_notification(whole),
             Command::Reply(key, answer) => {
                 if self.asks.remove(&key).is_some() {
+                    self.settle();
                     self.pipe.handle_reply(&key, &answer);
                 }
             }
@@ -296,6 +300,7 @@ impl Driver {
             Event::Asked(key, request) => self.asked(key, &request.method, &request.params),
             Event::AskWithdrawn(key) => {
                 if let Some(ask) = self.asks.remove(&key) {
+                    self.settle();
                     ask.cancel();
                 }
             }
@@ -318,6 +323,7 @@ impl Driver {
     fn asked(&mut self, key: AskKey, method: &str, params: &Bytes) {
         let stop = CancellationToken::new();
         self.asks.insert(key.clone(), stop.clone());
+        self.settle();
         let asked = asks::Asked { method: method.to_owned(), params: params.clone(), near: self.near(), inbox: self.inbox.clone() };
         let commands = self.commands.clone();
         tokio::spawn(async move {
@@ -330,6 +336,17 @@ impl Driver {
                 drop(commands.send(Command::Reply(key, answer)).await);
             }
         });
+    }
+
+    /// Stops the clock of all calls of one client while its server waits for what that client says: which call is meant can't be told.
+    fn settle(&mut self) {
+        if !matches!(self.inbox.owner, Owner::Session(_)) {
+            return;
+        }
+        let is_asked = !self.asks.is_empty();
+        for call in self.calls.values_mut() {
+            call.asking = if is_asked { call.asking.take().or_else(|| call.back.clone().map(OpenQuestion::on)) } else { None };
+        }
     }
 
     fn near(&self) -> Vec<Arc<Back>> {
