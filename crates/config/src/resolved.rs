@@ -9,7 +9,7 @@ use banyan_model::Segment;
 use crate::sections::Sections;
 use crate::values::Values;
 
-pub use crate::section::audit::resolved::{AT_LEAST, Audit, FULL};
+pub use crate::section::audit::resolved::{AT_LEAST, Audit};
 pub use crate::section::gate::resolved::{ApprovalService, Gate, Webhook};
 pub use crate::section::join::resolved::{Join, Parent};
 pub use crate::section::limits::resolved::Limits;

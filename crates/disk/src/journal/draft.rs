@@ -33,6 +33,8 @@ pub(super) struct Draft {
     segment: u64,
     /// Length of the last file with these lines, in bytes.
     bytes: u64,
+    /// Bytes of all lines since the record was opened.
+    made: u64,
     text: Vec<u8>,
     entries: u64,
     since: u64,
@@ -46,7 +48,12 @@ impl Draft {
     /// Begins behind `chain`, the last `bytes` of which are in a file that is full with `segment` bytes.
     pub(super) fn behind(chain: Chain, bytes: u64, segment: u64) -> Self {
         let (text, full, waiting, closed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { chain, segment, bytes, text, entries: 0, since: 0, full, waiting, closed }
+        Self { chain, segment, bytes, made: 0, text, entries: 0, since: 0, full, waiting, closed }
+    }
+
+    /// The same where so many bytes were written since the record was opened.
+    pub(super) fn after(self, written: u64) -> Self {
+        Self { made: written, ..self }
     }
 
     /// Appends a line, its facts in pieces. Returns `false` for a line that fits no entry: a gap takes its place, and its waiter hears of
@@ -74,7 +81,9 @@ impl Draft {
             self.full.extend(appended.full);
             self.entries += 1;
         }
-        self.bytes += (self.text.len() - start) as u64;
+        let length = (self.text.len() - start) as u64;
+        self.bytes += length;
+        self.made += length;
         self.waiting.extend(waiting);
         is_whole
     }
@@ -95,6 +104,11 @@ impl Draft {
     /// Bytes to be written.
     pub(super) fn len(&self) -> usize {
         self.text.len() + self.closed.iter().map(|piece| piece.text.len()).sum::<usize>()
+    }
+
+    /// Bytes of all lines since the record was opened.
+    pub(super) fn made(&self) -> u64 {
+        self.made
     }
 
     /// Checks for anything to write.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use audit::chain::Full;
 use audit::checkpoint::Checkpoint;
@@ -20,6 +20,7 @@ use runtime::whole::{self, Readers};
 use store::JournalError;
 
 use super::JournalState;
+use super::ages::Ages;
 use super::layout::{self, CHECKPOINT, ChainDir, DIRS, Segment};
 use super::parts::UnreadFile;
 use super::queue::Waiter;
@@ -58,8 +59,10 @@ pub(super) struct Head {
 /// State of a chain after entries beyond its bounds were removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct BoundedChain {
-    /// Set where there is no room for more, and nothing old enough to be removed.
-    pub(super) is_full: bool,
+    /// Size of all files, in bytes.
+    pub(super) bytes: u64,
+    /// Size at which the record is full, in bytes.
+    pub(super) full: u64,
     /// Number of removed entries.
     pub(super) removed: u64,
     /// Remaining files of lines, the oldest first.
@@ -81,12 +84,13 @@ pub(super) struct Keeper {
     due: Full,
     /// Growing tiles, as on the disk.
     grown: Vec<Tile>,
+    ages: Ages,
 }
 
 impl Keeper {
     /// Begins with the chain in `place`, taken to be unsigned.
     pub(super) fn new(place: ChainDir, signer: Signer, bounds: Bounds, flush: Flush) -> Self {
-        Self { place, signer, bounds, flush, signed: 0, due: Vec::new(), grown: Vec::new() }
+        Self { place, signer, bounds, flush, signed: 0, due: Vec::new(), grown: Vec::new(), ages: Ages::default() }
     }
 
     /// Syncs a file of lines.
@@ -131,9 +135,9 @@ impl Keeper {
 
     /// Removes files beyond the bounds: first those set aside, then the oldest lines. The tiles above stay, since they prove the rest.
     /// Files younger than the least age stay, whatever their size.
-    pub(super) fn bound(&self) -> io::Result<BoundedChain> {
+    pub(super) fn bound(&mut self) -> io::Result<BoundedChain> {
         let mut removed = 0;
-        let (torn, mut segments) = (self.place.torn()?, self.place.segments()?);
+        let (torn, mut segments) = (self.place.torn()?, self.segments()?);
         let mut bytes: u64 = torn.iter().chain(&segments).map(|file| file.bytes).sum();
         for file in torn {
             if self.may_go(&file, bytes) {
@@ -155,7 +159,15 @@ impl Keeper {
             removed += next.first - old.first;
             tracing::warn!(from = old.first, to = next.first, "old entries of the record were taken away, as its bounds say");
         }
-        Ok(BoundedChain { is_full: bytes >= self.bounds.most, removed, files: segments.split_off(gone) })
+        let full = self.bounds.full(bytes, layout::free(&self.place.path)?);
+        Ok(BoundedChain { bytes, full, removed, files: segments.split_off(gone) })
+    }
+
+    /// Files of lines, the oldest first. A clock that is set while the gate runs makes none of them older.
+    fn segments(&mut self) -> io::Result<Vec<Segment>> {
+        let mut segments = self.place.segments()?;
+        self.ages.correct(&mut segments, SystemTime::now(), Instant::now());
+        Ok(segments)
     }
 
     /// Checks that a file may be removed while all files have `bytes` together. The last write of a file is as old as its youngest line.
@@ -255,7 +267,7 @@ impl Work {
     }
 
     /// Waits for the next order, and meanwhile reads files from before the start and checks a full record. `None`: no order will come.
-    fn next(&self, given: &mpsc::Receiver<Order>) -> Option<Order> {
+    fn next(&mut self, given: &mpsc::Receiver<Order>) -> Option<Order> {
         while let Some(unread) = self.shared.parts.unread() {
             self.read(&unread);
             match given.try_recv() {
@@ -264,7 +276,7 @@ impl Work {
                 Err(TryRecvError::Empty) => {}
             }
         }
-        while self.shared.full.load(Ordering::Relaxed) || self.shared.parts.is_over() {
+        while self.is_short() {
             match given.recv_timeout(LOOK_AGAIN) {
                 Ok(order) => return Some(order),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -274,8 +286,13 @@ impl Work {
         given.recv().ok()
     }
 
+    /// Tells if there is no room for calls, of all principals or of some.
+    fn is_short(&self) -> bool {
+        self.shared.full.load(Ordering::Relaxed) || self.shared.queue.is_out() || self.shared.parts.is_over()
+    }
+
     /// Counts the bytes of each principal in a file. A file that is gone counts for nobody.
-    fn read(&self, unread: &UnreadFile) {
+    fn read(&mut self, unread: &UnreadFile) {
         let content = fs::read(self.keeper.place.segment(unread.first)).unwrap_or_default();
         if self.shared.parts.read(unread, &content) {
             self.look();
@@ -290,18 +307,19 @@ impl Work {
             return Ok(());
         }
         self.looked = length;
-        self.shared.parts.judge(&self.keeper.place.segments()?, SystemTime::now());
-        Ok(())
+        self.bound()
     }
 
-    fn look(&self) {
+    fn look(&mut self) {
         if let Err(error) = self.bound() {
             self.shared.failed(&error);
         }
     }
 
-    fn bound(&self) -> io::Result<()> {
-        self.shared.bounded(self.keeper.bound()?);
+    fn bound(&mut self) -> io::Result<()> {
+        // Before the files are looked at: what is written meanwhile counts twice until the next look, and never not at all.
+        let written = self.shared.written.load(Ordering::Acquire);
+        self.shared.bounded(self.keeper.bound()?, written);
         Ok(())
     }
 
@@ -316,7 +334,10 @@ impl Work {
         order.waiting.drain(..).for_each(|waiting| _ = waiting.send(kept.clone()));
         let Some(mut head) = order.head else { return };
         if kept.is_ok() {
-            let done = self.keeper.sign(&mut head).and_then(|()| if order.is_full { self.bound() } else { self.judge(&order.file) });
+            let done = self
+                .keeper
+                .sign(&mut head)
+                .and_then(|()| if order.is_full || self.shared.queue.is_out() { self.bound() } else { self.judge(&order.file) });
             self.is_signing_broken = done.is_err();
             match done {
                 Ok(()) => self.shared.recovered(),

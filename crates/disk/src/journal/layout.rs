@@ -173,6 +173,12 @@ pub(super) fn flush(file: &File) -> io::Result<()> {
     if file.metadata()?.is_dir() { file.sync_all() } else { file.sync_data() }
 }
 
+/// Free bytes of the disk where a record is.
+pub(super) fn free(dir: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(dir)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Frees the page cache of a file once synced, for reuse by the next. Otherwise each file would take new memory, as long as there is any,
 /// and push out what others read.
 pub(super) fn release(file: &File) {

@@ -4,6 +4,7 @@
 //! An awaited entry is on the disk when the wait ends; others are written within a moment, and those that could not be written are counted
 //! and leave a gap named by the record itself. Does not decide what is recorded; calls do, in `call/record.rs`.
 
+mod ages;
 pub mod archive;
 mod broken;
 mod draft;
@@ -63,6 +64,8 @@ struct JournalState {
     full: AtomicBool,
     /// Entries removed since the gate began.
     removed: AtomicU64,
+    /// Bytes that were written since the record was opened.
+    written: AtomicU64,
     repeats: Mutex<Repeats>,
     parts: Arc<Parts>,
     ids: CallIds,
@@ -88,16 +91,21 @@ impl JournalState {
         JournalError(error.to_string())
     }
 
-    /// Notes the state of the chain after old entries were removed.
-    fn bounded(&self, bounded: BoundedChain) {
-        let BoundedChain { is_full, removed, files } = bounded;
-        self.parts.judge(&files, SystemTime::now());
+    /// Notes the state of the chain after old entries were removed, as found when `written` bytes had been written since the record was
+    /// opened.
+    fn bounded(&self, bounded: BoundedChain, written: u64) {
+        let BoundedChain { bytes, full, removed, files } = bounded;
+        self.parts.judge(&files, full, SystemTime::now());
+        // The last file is never removed: a record that has no other would stay full for good.
+        let full = if files.len() > 1 { full } else { u64::MAX };
+        self.queue.set_room(full.saturating_sub(bytes).saturating_add(written));
+        let is_full = bytes >= full;
         self.removed.fetch_add(removed, Relaxed);
         let was_full = self.full.swap(is_full, Relaxed);
         if is_full && !was_full {
-            let (size, age) = (self.settings.audit.full_bytes, self.settings.audit.keep_at_least);
+            let age = self.settings.audit.keep_at_least;
             tracing::warn!(
-                size,
+                size = full,
                 ?age,
                 "the record is full, and nothing in it is old enough to be taken away: calls are refused until something is; raise \
                  `full_size` in [audit], or lower `keep_at_least`"
@@ -146,6 +154,7 @@ impl DiskJournal {
             unrecorded: AtomicU64::new(0),
             full: AtomicBool::new(false),
             removed: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             repeats: Mutex::new(Repeats::new(audit.keep_bytes, Instant::now())),
             parts: Arc::new(Parts::new(audit)),
             ids: CallIds::new(&random::token()),
@@ -323,7 +332,7 @@ impl Journal for DiskJournal {
     }
 
     fn is_full(&self) -> bool {
-        self.0.full.load(Relaxed)
+        self.0.full.load(Relaxed) || self.0.queue.is_out()
     }
 
     fn start(&self) {

@@ -30,8 +30,6 @@ pub(super) struct Parts {
     known: Mutex<PartTable>,
     /// Share of a principal, as a percentage of the free bytes and its own.
     percent: AtomicUsize,
-    /// Size of a full record, in bytes.
-    most: u64,
     /// Age at which entries may be removed.
     least: Duration,
     /// Set while a principal is over its share.
@@ -79,13 +77,7 @@ impl Parts {
             unread: VecDeque::new(),
             over: Vec::new(),
         };
-        Self {
-            known: Mutex::new(known),
-            percent: AtomicUsize::new(100),
-            most: audit.full_bytes,
-            least: audit.keep_at_least,
-            is_over: AtomicBool::new(false),
-        }
+        Self { known: Mutex::new(known), percent: AtomicUsize::new(100), least: audit.keep_at_least, is_over: AtomicBool::new(false) }
     }
 
     /// Sets the share of a principal, as a percentage of the free bytes and its own.
@@ -142,18 +134,19 @@ impl Parts {
         known.unread.is_empty()
     }
 
-    /// Updates the files, and judges which principals are over their share.
-    pub(super) fn judge(&self, files: &[Segment], now: SystemTime) {
+    /// Updates the files, and judges which principals are over their share of a record that is full with `most` bytes.
+    pub(super) fn judge(&self, files: &[Segment], most: u64, now: SystemTime) {
         let mut known = self.lock();
         known.close(files);
         let young: Vec<&Segment> = files.iter().filter(|file| self.is_young(file, now)).collect();
         known.tallies.retain(|first, _| young.iter().any(|file| file.first == *first));
         known.forget();
-        let bound = Bound { most: as_usize(self.most), percent: self.percent.load(Relaxed) };
+        let bound = Bound { most: as_usize(most), percent: self.percent.load(Relaxed) };
+        let (owned, taken) = (known.owned(), young.iter().map(|file| file.bytes).sum());
         let mut over = Vec::new();
         for part in known.parts.values().chain([&known.others]) {
-            let bytes = known.bytes(part);
-            let until = if known.is_within(part, &young, bound) { None } else { Some(self.until(&known, part, &young, bound, now)) };
+            let bytes = part.fresh() + owned.get(part.principal()).copied().unwrap_or(0);
+            let until = (!is_within(bytes, taken, bound)).then(|| self.until(&known, part, (&young, taken), bound, now));
             let was = part.refuse_until(until);
             if let Some(until) = until {
                 over.push(OverShare { principal: Arc::clone(part.principal()), bytes, until });
@@ -167,9 +160,14 @@ impl Parts {
     }
 
     /// Time from which enough entries are old that the principal is within its share again, in seconds since 1970.
-    fn until(&self, known: &PartTable, part: &Part, young: &[&Segment], bound: Bound, now: SystemTime) -> u64 {
-        let left = |older: usize| known.is_within(part, &young[older..], bound);
-        let last = (1..young.len()).find(|older| left(*older)).map_or(now, |older| young[older - 1].written);
+    fn until(&self, known: &PartTable, part: &Part, (young, taken): (&[&Segment], u64), bound: Bound, now: SystemTime) -> u64 {
+        let (mut own, mut taken) = (known.bytes(part), taken);
+        let last = young.split_last().map_or(&[][..], |(_, older)| older).iter().find(|file| {
+            own = own.saturating_sub(known.of_file(part, file));
+            taken = taken.saturating_sub(file.bytes);
+            is_within(own, taken, bound)
+        });
+        let last = last.map_or(now, |file| file.written);
         let at = last.checked_add(self.least).and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         at.map_or(u64::MAX, |at| at.as_secs() + 1)
     }
@@ -225,14 +223,24 @@ impl PartTable {
         part.fresh() + self.tallies.values().filter_map(|tally| tally.get(part.principal())).sum::<u64>()
     }
 
-    /// Checks that a principal is within its share of these files.
-    fn is_within(&self, part: &Part, files: &[&Segment], bound: Bound) -> bool {
-        let of_file = |file: &&Segment| self.tallies.get(&file.first).and_then(|tally| tally.get(part.principal())).copied().unwrap_or(0);
-        let own = part.fresh() + files.iter().map(of_file).sum::<u64>();
-        let taken = files.iter().map(|file| file.bytes).sum::<u64>();
-        // In a full record nobody makes a call, but the shares still matter.
-        bound.holds(as_usize(own), as_usize(taken).min(bound.most)).is_ok()
+    fn of_file(&self, part: &Part, file: &Segment) -> u64 {
+        self.tallies.get(&file.first).and_then(|tally| tally.get(part.principal())).copied().unwrap_or(0)
     }
+
+    /// Bytes of all principals in full files.
+    fn owned(&self) -> HashMap<Arc<str>, u64> {
+        let mut owned = HashMap::new();
+        for (principal, bytes) in self.tallies.values().flatten() {
+            *owned.entry(Arc::clone(principal)).or_default() += bytes;
+        }
+        owned
+    }
+}
+
+/// Tells if a principal with so many bytes is within its share where so many are taken.
+fn is_within(own: u64, taken: u64, bound: Bound) -> bool {
+    // Where the record is full nobody makes a call, and who has taken how much matters still.
+    bound.holds(as_usize(own), as_usize(taken).min(bound.most)).is_ok()
 }
 
 /// The principal for whom an entry was written, where the entry says so.
@@ -266,11 +274,13 @@ fn as_usize(bytes: u64) -> usize {
 mod tests {
     use super::*;
 
+    /// Size of a full record.
+    const FULL: u64 = 1000;
     const HOUR: Duration = Duration::from_secs(3600);
 
-    /// Makes the parts of a record full at 1,000 bytes, with shares of half and entries kept for an hour.
+    /// Makes parts with shares of half, of a record in which entries are kept for an hour.
     fn parts() -> Parts {
-        let parts = Parts::new(&Audit { full_bytes: 1000, keep_at_least: HOUR, ..Audit::default() });
+        let parts = Parts::new(&Audit { keep_at_least: HOUR, ..Audit::default() });
         parts.share_by(50);
         parts
     }
@@ -286,20 +296,20 @@ mod tests {
         let [first, second] = [now - HOUR / 2, now - HOUR / 4];
         parts.open(&[file(0, 0, first)], now);
         ann.add(300);
-        parts.judge(&[file(0, 300, first), file(10, 0, now)], now);
+        parts.judge(&[file(0, 300, first), file(10, 0, now)], FULL, now);
         ann.add(300);
         assert!(!parts.is_over() && ann.refused_until().is_none());
         bob.add(200);
-        parts.judge(&[file(0, 300, first), file(10, 300, second), file(20, 200, now)], now);
+        parts.judge(&[file(0, 300, first), file(10, 300, second), file(20, 200, now)], FULL, now);
         let until = (first + HOUR).duration_since(UNIX_EPOCH).unwrap().as_secs() + 1;
         assert_eq!((ann.refused_until(), bob.refused_until()), (Some(until), None));
         assert_eq!(parts.over(), [OverShare { principal: "ann".into(), bytes: 600, until }]);
         let later = first + HOUR + Duration::from_secs(1);
-        parts.judge(&[file(0, 300, first), file(10, 300, second), file(20, 200, later)], later);
+        parts.judge(&[file(0, 300, first), file(10, 300, second), file(20, 200, later)], FULL, later);
         assert!(!parts.is_over() && ann.refused_until().is_none());
         parts.share_by(100);
         ann.add(400);
-        parts.judge(&[file(10, 300, second), file(20, 600, later)], later);
+        parts.judge(&[file(10, 300, second), file(20, 600, later)], FULL, later);
         assert!(!parts.is_over(), "where nobody else can come, one has all of it");
     }
 
@@ -331,7 +341,7 @@ mod tests {
         }
         assert_eq!(parts.lock().parts.len(), MOST_PRINCIPALS);
         assert!(Arc::ptr_eq(&parts.of_principal("one more"), &parts.of_principal("and one more")), "they have one part together");
-        parts.judge(&[file(0, 1 << 20, now), file(10, 0, now)], now);
+        parts.judge(&[file(0, 1 << 20, now), file(10, 0, now)], FULL, now);
         assert!(parts.lock().parts.is_empty(), "less than a small part of a file counts for nobody");
     }
 }

@@ -62,12 +62,16 @@ pub(super) struct Queue {
     wake: Condvar,
     ends: AtomicBool,
     missed: AtomicU64,
+    /// Set while what is on its way takes all the room that was found for the record.
+    is_out: AtomicBool,
 }
 
 #[derive(Default)]
 struct Desk {
     /// `None` while the record is not open.
     draft: Option<Draft>,
+    /// Bytes of all lines since the record was opened with which the record is full; `None` until that is known.
+    room: Option<u64>,
     held: HeldRecords,
     running: RunningIntents,
     /// A waiter is there.
@@ -125,7 +129,7 @@ impl Queue {
         desk = self.wake.wait_timeout_while(desk, LINGER, can_wait).unwrap_or_else(PoisonError::into_inner).0;
         let now = wall();
         // Threads may not see quite the same time.
-        let young = if self.is_ending() { 0..0 } else { now.saturating_sub(micros(LINGER))..now + micros(LINGER) };
+        let young = if self.is_ending() { 0..0 } else { now.saturating_sub(micros(LINGER))..now.saturating_add(micros(LINGER)) };
         Some(desk.take_batch(spare, &young))
     }
 
@@ -141,6 +145,18 @@ impl Queue {
     /// Closes the record; returns the pieces of the chain not taken.
     pub(super) fn close(&self) -> Vec<Piece> {
         self.lock().draft.take().map(|mut draft| draft.take_pieces(Vec::new())).unwrap_or_default()
+    }
+
+    /// Sets the bytes of all lines since the record was opened with which the record is full.
+    pub(super) fn set_room(&self, bytes: u64) {
+        let mut desk = self.lock();
+        desk.room = Some(bytes);
+        self.is_out.store(desk.is_out(), Ordering::Relaxed);
+    }
+
+    /// Tells if the lines on their way take all the room that was found for the record.
+    pub(super) fn is_out(&self) -> bool {
+        self.is_out.load(Ordering::Relaxed)
     }
 
     /// Records without room since the gate began.
@@ -164,6 +180,9 @@ impl Queue {
         let mut desk = self.lock();
         let before = (desk.is_idle(), desk.is_urgent, desk.is_much());
         let fits = change(&mut desk);
+        if desk.is_out() {
+            self.is_out.store(true, Ordering::Relaxed);
+        }
         let wakes = before.0 || (desk.is_urgent && !before.1) || (desk.is_much() && !before.2);
         drop(desk);
         if wakes {
@@ -215,7 +234,7 @@ impl Desk {
     }
 
     fn take_batch(&mut self, spare: Vec<u8>, young: &Range<u64>) -> Batch {
-        let Self { draft, held, running, is_urgent } = self;
+        let Self { draft, held, running, is_urgent, .. } = self;
         *is_urgent = false;
         running.long(young, |intent| match draft {
             Some(draft) => _ = draft.append("intended", wall(), &[intent], None),
@@ -231,6 +250,11 @@ impl Desk {
     fn is_idle(&self) -> bool {
         let has_lines = self.draft.as_ref().is_some_and(Draft::has_some);
         !has_lines && self.held.is_empty() && self.running.is_empty()
+    }
+
+    fn is_out(&self) -> bool {
+        let made = self.draft.as_ref().map(Draft::made);
+        made.zip(self.room).is_some_and(|(made, room)| made + self.running.bytes() as u64 >= room)
     }
 
     fn is_much(&self) -> bool {
@@ -331,6 +355,21 @@ mod tests {
                 assert_eq!(taken.held.missing, 2);
             }
         }
+    }
+
+    #[test]
+    fn lines_and_intents_take_the_room_of_a_record() {
+        let queue = Queue::default();
+        assert!(queue.push("a", b"1", None));
+        queue.open(Draft::behind(Chain::new(), 0, 1 << 20).after(1000));
+        queue.set_room(2000);
+        assert!(queue.push("a", &[b'x'; 500], None) && !queue.is_out(), "what was written before counts");
+        let ticket = queue.intend(wall(), &[b'x'; 500]).unwrap();
+        assert!(queue.is_out());
+        queue.set_room(9000);
+        assert!(!queue.is_out() && queue.join(ticket, b"done"));
+        assert!(queue.take_batch(Vec::new(), None).is_some() && !queue.is_out());
+        assert!(queue.push("a", &[b'x'; 8000], None) && queue.is_out(), "what was taken counts");
     }
 
     #[test]

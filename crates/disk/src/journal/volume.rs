@@ -29,12 +29,16 @@ pub(crate) struct Bounds {
     pub(crate) age: Option<Duration>,
     /// Age below which lines are kept, whatever their size.
     pub(crate) least: Duration,
-    /// Size of a full record, in bytes.
-    pub(crate) most: u64,
+    /// Size of a full record, in bytes; `None`: a part of the disk.
+    pub(crate) most: Option<u64>,
 }
 
 /// Fraction of a full record after which the principals' shares are judged again.
 const LOOK_AFTER: u64 = 64;
+/// Part of what the disk has for the record, where its size is not set.
+const OF_DISK: u64 = 2;
+/// Largest size of a full record that is not set, in sizes that are kept.
+const MOST_KEPT: u64 = 256;
 
 impl Bounds {
     /// Length of a file: a sixteenth of the bound, so that little is removed at a time.
@@ -44,7 +48,13 @@ impl Bounds {
 
     /// Bytes after which the principals' shares are judged again.
     pub(super) fn look_after(&self) -> u64 {
-        self.most / LOOK_AFTER
+        self.most.unwrap_or(self.bytes.saturating_mul(4)) / LOOK_AFTER
+    }
+
+    /// Size of a full record, in bytes, while the disk has `free` bytes beside the `taken` ones of the record.
+    pub(super) fn full(&self, taken: u64, free: u64) -> u64 {
+        let of_disk = taken.saturating_add(free) / OF_DISK;
+        self.most.unwrap_or_else(|| of_disk.clamp(self.bytes, self.bytes.saturating_mul(MOST_KEPT)))
     }
 }
 
@@ -58,6 +68,8 @@ pub(super) struct Volume {
     bytes: u64,
     /// Length up to which the file is signed for, or about to be.
     signed: u64,
+    /// Bytes written since the record was opened.
+    written: u64,
     /// Full tiles not yet given to the keeper.
     due: Full,
     /// Full files to be synced.
@@ -72,7 +84,7 @@ impl Volume {
         let file = opened(&place.segment(first))?;
         sync_dir(&place.entries())?;
         let (due, full) = (Vec::new(), Vec::new());
-        Ok(Self { place, chain, bounds, file, bytes, signed: bytes, due, full, is_torn: false })
+        Ok(Self { place, chain, bounds, file, bytes, signed: bytes, written: 0, due, full, is_torn: false })
     }
 
     /// Adds full tiles to be written.
@@ -91,6 +103,11 @@ impl Volume {
         self.chain.size()
     }
 
+    /// Bytes written since the record was opened.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
     /// Checks that enough was written since the last signature for the next.
     pub(super) fn is_much(&self) -> bool {
         self.bytes - self.signed >= self.bounds.look_after()
@@ -103,7 +120,7 @@ impl Volume {
 
     /// Draft behind the written lines.
     pub(super) fn draft(&self) -> Draft {
-        Draft::behind(self.chain.clone(), self.bytes, self.bounds.segment())
+        Draft::behind(self.chain.clone(), self.bytes, self.bounds.segment()).after(self.written)
     }
 
     /// Writes a piece made behind the written lines, and sets its count of entries to 0. Its waiters stay in the piece, unless the piece
@@ -114,6 +131,7 @@ impl Volume {
         self.chain = std::mem::take(&mut piece.chain);
         self.due.append(&mut piece.full);
         self.bytes += piece.text.len() as u64;
+        self.written += piece.text.len() as u64;
         if piece.is_last {
             self.turn()?;
             if let Some(order) = self.full.last_mut() {
@@ -168,4 +186,22 @@ impl Volume {
 
 fn opened(path: &Path) -> io::Result<Arc<File>> {
     OpenOptions::new().append(true).create(true).open(path).map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn a_record_takes_half_of_the_disk_within_bounds() {
+        let bounds = Bounds { bytes: GIB / 4, age: None, least: Duration::ZERO, most: None };
+        assert_eq!(bounds.full(0, 100 * GIB), 50 * GIB);
+        assert_eq!(bounds.full(40 * GIB, 60 * GIB), 50 * GIB, "the record's own size is no loss of the disk");
+        assert_eq!(bounds.full(10 * GIB, GIB), 11 * GIB / 2, "others have filled the disk: it is full before that is");
+        assert_eq!(bounds.full(0, u64::MAX), 64 * GIB);
+        assert_eq!(bounds.full(0, 0), GIB / 4);
+        assert_eq!(Bounds { most: Some(GIB), ..bounds }.full(0, 100 * GIB), GIB);
+    }
 }

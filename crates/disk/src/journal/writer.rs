@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::{Duration, Instant, SystemTime};
 
 use audit::record::{Gap, Record};
@@ -118,6 +118,7 @@ impl Writer<'_> {
             waiting.append(&mut piece.waiting);
             written += 1;
         }
+        self.shared.written.store(open.volume.written(), Release);
         // Their waiters hear once the lines are on the disk.
         open.order(waiting, false);
         if let Some(error) = failed {
@@ -167,6 +168,7 @@ impl Writer<'_> {
             self.open().and_then(|open| open.volume.note(&Record::Gap(gap))).map_err(|error| (0, error))?;
             (self.missing, self.missing_since) = (0, 0);
         }
+        let shared = Arc::clone(self.shared);
         let volume = &mut self.open().map_err(|error| (0, error))?.volume;
         let mut draft = volume.draft();
         held.write(&mut draft);
@@ -174,6 +176,7 @@ impl Writer<'_> {
         for mut piece in draft.take_pieces(Vec::new()) {
             let entries = piece.entries;
             let done = volume.write(&mut piece);
+            shared.written.store(volume.written(), Release);
             written += entries - piece.entries;
             done.map_err(|error| (written, error))?;
         }
@@ -222,7 +225,8 @@ impl Writer<'_> {
                 let opened = recover::open(&settings.state_dir, &settings.home, bounds, &settings.node, &settings.flush)?;
                 let OpenRecord { volume, keeper, found, bounded, dir, lock } = opened;
                 self.shared.parts.open(&bounded.files, SystemTime::now());
-                self.shared.bounded(bounded);
+                self.shared.written.store(volume.written(), Release);
+                self.shared.bounded(bounded, volume.written());
                 if let Some((_, reached)) = self.reached.take().filter(|(number, _)| *number == volume.number()) {
                     let lost = reached.saturating_sub(found);
                     self.count(lost, wall());

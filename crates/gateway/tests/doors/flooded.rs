@@ -92,7 +92,7 @@ async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
         // One may have all of it here.
         let world = ruled(&format!("{audit}\"1h\"\n"), "[limits]\nshare = 100\n").await;
         let ann = client(&world, "ann").await;
-        let long = "l".repeat(30_000);
+        let long = "l".repeat(2500);
         let refused = eventually(async || {
             let told = ann.tool(ECHO, json!({"text": long})).await;
             told["error"].is_object().then_some(told)
@@ -101,6 +101,8 @@ async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
         assert_eq!((reason(&refused), &refused["error"]["code"]), ("record_full", &json!(-32013)));
         assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("full_size"), "{refused}");
         assert!(world.gateway.audit().unwrap().full && world.gateway.metrics().contains("banyan_audit_full 1"));
+        let size = size_of(&world);
+        assert!((1 << 20..(1 << 20) + 8000).contains(&size), "the entry that took the last of the room, and no other: {size}");
         for _ in 0..200 {
             assert_eq!(reason(&ann.tool(ECHO, json!({"text": long})).await), "record_full");
         }
@@ -112,6 +114,40 @@ async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
         let ann = client(&world, "ann").await;
         eventually(async || ann.tool(ECHO, json!({"text": "again"})).await["result"].is_object().then_some(())).await;
         assert!(world.gateway.audit().unwrap().removed > 0 && !world.gateway.audit().unwrap().full);
+    })
+    .await;
+}
+
+/// Files of lines of the record, with their sizes.
+fn files(world: &World) -> Vec<(std::path::PathBuf, u64)> {
+    let entries = std::fs::read_dir(world.state.path().join("record/chain-0001/entries")).unwrap().map(Result::unwrap);
+    entries.map(|entry| (entry.path(), entry.metadata().unwrap().len())).collect()
+}
+
+fn size_of(world: &World) -> u64 {
+    files(world).iter().map(|(_, bytes)| bytes).sum()
+}
+
+#[tokio::test]
+async fn h6_a_clock_set_forward_takes_no_young_entry_away() {
+    bounded(async {
+        let world = ruled("arguments = \"full\"\nkeep_size = \"1MiB\"\nfull_size = \"64MiB\"\nkeep_at_least = \"1h\"\n", "").await;
+        let ann = client(&world, "ann").await;
+        let long = "l".repeat(6000);
+        let fill = async |wanted: usize| {
+            while files(&world).len() < wanted {
+                assert_eq!(text(&ann.tool(ECHO, json!({"text": long})).await), long);
+            }
+        };
+        fill(2).await;
+        // As if the clock had been set forward by a day since these lines were written.
+        let before = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
+        for (path, _) in files(&world) {
+            std::fs::File::open(path).unwrap().set_modified(before).unwrap();
+        }
+        fill(4).await;
+        let told = world.gateway.audit().unwrap();
+        assert!(size_of(&world) > 2 << 20 && (told.removed, told.full) == (0, false), "{} {}", told.removed, told.full);
     })
     .await;
 }

@@ -31,7 +31,8 @@ pub(crate) struct Audit {
     /// Least age of entries before removal. Default: a day, or a shorter `keep_for`.
     #[schemars(example = "1d")]
     pub keep_at_least: Option<At<String>>,
-    /// Size at which calls are refused, until some entry is old enough to be taken away. Default: sixteen times `keep_size`.
+    /// Size at which calls are refused, until some entry is old enough to be taken away. Default: half of the disk's room for the record,
+    /// `keep_size` at least and 256 times `keep_size` at most.
     #[schemars(example = "4GiB")]
     pub full_size: Option<At<String>>,
     /// Greatest age of entries. Default: any age, as long as there is room.

@@ -1,7 +1,7 @@
 //! Resolves `[audit]`. Does not make the directory.
 
 use super::file;
-use super::resolved::{AT_LEAST, Audit, FULL};
+use super::resolved::{AT_LEAST, Audit};
 use crate::problem::Flaw;
 use crate::reading::FileReading;
 
@@ -36,7 +36,7 @@ impl FileReading<'_> {
             keep_bytes,
             keep_for,
             keep_at_least: keep_at_least.unwrap_or_else(|| keep_for.map_or(AT_LEAST, |most| most.min(AT_LEAST))),
-            full_bytes: full_bytes.unwrap_or(keep_bytes.saturating_mul(FULL)),
+            full_bytes,
         }
     }
 }
@@ -66,10 +66,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_full_at_sixteen_times_its_size_or_where_that_is_written() {
-        assert_eq!(audit("").unwrap().full_bytes, 4 << 30);
-        assert_eq!(audit("keep_size = \"1MiB\"").unwrap().full_bytes, 16 << 20);
-        assert_eq!(audit("keep_size = \"1MiB\"\nfull_size = \"2MiB\"").unwrap().full_bytes, 2 << 20);
+    fn a_full_record_is_no_smaller_than_keep_size() {
+        assert_eq!(audit("").unwrap().full_bytes, None);
+        assert_eq!(audit("keep_size = \"1MiB\"\nfull_size = \"2MiB\"").unwrap().full_bytes, Some(2 << 20));
         let told = audit("full_size = \"1MiB\"").unwrap_err();
         assert!(told.contains("`full_size` is at least `keep_size`"), "{told}");
     }

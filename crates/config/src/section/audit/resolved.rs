@@ -18,27 +18,24 @@ pub struct Audit {
     pub keep_for: Option<Duration>,
     /// Least age of entries before removal.
     pub keep_at_least: Duration,
-    /// Size at which calls are refused, in bytes.
-    pub full_bytes: u64,
+    /// Size at which calls are refused, in bytes; `None`: a part of the disk.
+    pub full_bytes: Option<u64>,
 }
 
-/// Factor from the kept size to the size of a full record.
-pub const FULL: u64 = 16;
 /// Default of the least age.
 pub const AT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// On, in the state directory, without values, and no larger than a photograph album.
 impl Default for Audit {
     fn default() -> Self {
-        let keep_bytes = 256 << 20;
         Self {
             enabled: true,
             path: None,
             arguments: RecordedArguments::default(),
-            keep_bytes,
+            keep_bytes: 256 << 20,
             keep_for: None,
             keep_at_least: AT_LEAST,
-            full_bytes: keep_bytes * FULL,
+            full_bytes: None,
         }
     }
 }
