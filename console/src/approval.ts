@@ -21,6 +21,8 @@ export interface Approval {
   arguments_sha256: string;
   /** The other members of the request, in canonical form. */
   others?: string;
+  /** What the request says of its client, in canonical form. */
+  client?: string;
   definition_sha256: string;
   annotation: Record<string, unknown>;
   causes: ('mode' | 'policy' | 'below' | 'proposal')[];
@@ -116,6 +118,8 @@ export async function deceit(one: Approval): Promise<string | null> {
   const others = one.others ?? '';
   if (signed['type'] !== (others === '' ? 'banyan-approval-v1' : 'banyan-approval-v2')) return 'the challenge is of another kind';
   if (others !== '' && (await digest(others)) !== signed['others_sha256']) return 'the challenge is about other members';
+  const client = one.client ?? '';
+  if ((signed['client_sha256'] ?? '') !== (client === '' ? '' : await digest(client))) return 'the challenge is about another client';
   const pairs: [string, unknown][] = [['caller', one.caller], ['tool', one.tool], ['id', one.id], ['expires', one.expires], ['required', one.required], ['definition_sha256', one.definition_sha256]];
   const other = pairs.find(([key, value]) => signed[key] !== value);
   if (other) return `the challenge is about another ${other[0]}`;

@@ -97,7 +97,7 @@ function Line({ id, state, tool, more, expires, isOpen }: { id: string; state: S
 function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
   const now = useNow() + ahead;
   const [wrong, setWrong] = useState<string | null>('it is being checked');
-  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments, one.others]);
+  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments, one.others, one.client]);
   const isOpen = one.standing === 'pending';
   return (
     <>
@@ -121,6 +121,7 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
       />
       <Arguments text={one.arguments} />
       {one.others && <Arguments text={one.others} what="Other members" />}
+      {one.client && <Arguments text={one.client} what="What it says of its client" />}
       {one.previous && <Compared one={one} previous={one.previous} now={now} />}
       <details>
         <summary>What is signed</summary>
@@ -205,6 +206,7 @@ function Held({ held }: { held: Below }): JSX.Element {
       {isLink(data.url) && <p><a href={data.url} target="_blank" rel="noopener noreferrer">{data.url}</a></p>}
       {data.arguments && <Arguments text={data.arguments} />}
       {data.others && <Arguments text={data.others} what="Other members" />}
+      {data.client && <Arguments text={data.client} what="What it says of its client" />}
       {data.challenge && <p><Said text={`From here, with a key that it knows: \`banyan approve ${held.id}\``} /></p>}
     </>
   );

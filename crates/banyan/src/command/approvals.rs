@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gateway::admin::client::AdminClient;
 use gateway::admin::shapes::{ApprovalShown, ApprovalsShown, BelowShown, OperatorShown};
+use mcp_proto::era::key;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -18,6 +19,9 @@ use crate::printable::printable;
 use crate::signing::{self, SigningConsent};
 use crate::table::{self, Align};
 use crate::{gate, threads, time};
+
+/// Characters of a client's name, and of its version, in a list.
+const LONGEST_WORD: usize = 40;
 
 /// Shows the calls that wait until a person agrees.
 #[derive(Args)]
@@ -128,10 +132,21 @@ fn list(shown: &ApprovalsShown, output: &Output) -> Result<(), Failure> {
     table::lines(&columns, &rows).iter().try_for_each(|line| output.line(line))
 }
 
-/// Names the caller, and the room.
+/// Names the caller, the room, and the client that the request names.
 fn whose(approval: &ApprovalShown) -> String {
     let caller = printable(&approval.caller);
-    approval.room.as_ref().map_or_else(|| caller.clone(), |room| format!("{caller} in room {}", printable(room)))
+    let room = approval.room.as_ref().map(|room| format!(" in room {}", printable(room))).unwrap_or_default();
+    format!("{caller}{room}{}", client_words(&approval.client))
+}
+
+/// Name and version of a client, from the words of a request about that client.
+fn client_words(client: &str) -> String {
+    let client: serde_json::Value = serde_json::from_str(client).unwrap_or_default();
+    let words = ["name", "version"].into_iter().filter_map(|member| client[key::CLIENT_INFO][member].as_str());
+    words
+        .zip([" with ", " "])
+        .map(|(word, before)| before.to_owned() + &printable(&word.chars().take(LONGEST_WORD).collect::<String>()))
+        .collect()
 }
 
 fn event(line: &[u8], output: &Output) -> Result<(), Failure> {
@@ -208,6 +223,8 @@ struct MeantCall {
     arguments: String,
     /// Other members of the request; empty: none.
     others: String,
+    /// Words of the request about its client; empty: none.
+    client: String,
     challenge: String,
     digest: String,
     /// The last moment for going out.
@@ -250,6 +267,7 @@ impl MeantCall {
             gate: None,
             arguments: approval.arguments.clone(),
             others: approval.others.clone(),
+            client: approval.client.clone(),
             challenge: approval.challenge.clone(),
             digest: approval.digest.clone(),
             expires: approval.expires,
@@ -272,6 +290,7 @@ impl MeantCall {
             gate: Some(below.gate.clone()),
             arguments: canonical(&below.data, "arguments").unwrap_or_default(),
             others: canonical(&below.data, "others").unwrap_or_default(),
+            client: canonical(&below.data, "client").unwrap_or_default(),
             digest: text(&data["digest"]),
             expires: data["expires"].as_u64().unwrap_or_default(),
             held: Where::Below,
@@ -299,6 +318,7 @@ impl MeantCall {
             && said["arguments_sha256"] == *hex(&Sha256::digest(&self.arguments))
             && said["type"] == *self.namespace()
             && (self.others.is_empty() || said["others_sha256"] == *hex(&Sha256::digest(&self.others)))
+            && said["client_sha256"].as_str().unwrap_or_default() == self.client_hash()
             && self.digest == hex(&Sha256::digest(&self.challenge));
         if is_same {
             return Ok(());
@@ -306,6 +326,10 @@ impl MeantCall {
         Err(Failure::Refused(
             "the gate shows another call than the one it wants signed: nothing was signed\n  do not approve it".to_owned(),
         ))
+    }
+
+    fn client_hash(&self) -> String {
+        if self.client.is_empty() { String::new() } else { hex(&Sha256::digest(&self.client)) }
     }
 
     /// Gives the namespace of the proof: requests with members besides the arguments have their own, so that nobody agrees to unseen
@@ -323,6 +347,7 @@ impl MeantCall {
             ("gate", self.place.as_ref()),
             ("arguments", Some(&self.arguments)),
             ("others", Some(&self.others).filter(|others| !others.is_empty())),
+            ("client", Some(&self.client).filter(|client| !client.is_empty())),
         ];
         for (what, text) in shown.into_iter().filter_map(|(what, text)| Some((what, text?))) {
             output.remark(&format!("  {what:<10}{}", printable(text)));
@@ -356,6 +381,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_list_names_the_client_of_a_request() {
+        let client = |info: serde_json::Value| client_words(&json!({"io.modelcontextprotocol/clientInfo": info}).to_string());
+        assert_eq!(client(json!({"name": "ed\u{1b}itor", "version": "1.2"})), " with ed\\u{1b}itor 1.2");
+        assert_eq!(client(json!({"name": "x".repeat(99)})), format!(" with {}", "x".repeat(40)));
+        assert_eq!((client_words(""), client_words("{}")), (String::new(), String::new()));
+    }
+
+    #[test]
     fn what_is_shown_is_what_is_signed() {
         let arguments = "{\"path\":\"/\"}".to_owned();
         let challenge = json!({
@@ -373,6 +406,7 @@ mod tests {
             place: None,
             gate: gate.map(str::to_owned),
             arguments: arguments.into(),
+            client: String::new(),
             others: String::new(),
             digest: hex(&Sha256::digest(&challenge)),
             challenge: challenge.clone(),
@@ -388,6 +422,12 @@ mod tests {
         assert!(with("{\"task\":{}}", &more).check().is_ok());
         for (others, challenge) in [("", &more), ("{\"task\":1}", &more), ("{\"task\":{}}", &challenge)] {
             assert!(with(others, challenge).check().is_err(), "{others} {challenge}");
+        }
+        let client = "{\"name\":\"c\"}";
+        let of_client = challenge.replace("-v1\"", &format!("-v1\",\"client_sha256\":\"{}\"", hex(&Sha256::digest(client))));
+        for (client, is_good) in [(client, true), ("", false), ("{\"name\":\"d\"}", false)] {
+            let meant = MeantCall { client: client.into(), ..with("", &of_client) };
+            assert_eq!(meant.check().is_ok(), is_good, "{client}");
         }
         assert!(meant(&arguments, "files.wipe", None).check().is_ok() && meant(&arguments, "files.wipe", Some("g")).check().is_ok());
         assert!(meant("{}", "files.wipe", None).check().is_err() && meant(&arguments, "files.read", None).check().is_err());

@@ -1,6 +1,7 @@
 //! Exactly what somebody agreed to goes out: every member that was shown and none that was not, to the server that was shown, once.
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::asked::text;
 use crate::held::{Person, plain};
@@ -131,6 +132,23 @@ async fn h4_what_stands_beside_the_arguments_is_shown_signed_and_sent() {
         bank.pay(more.clone()).await;
         let sent = bank.heard().pop().unwrap();
         assert_eq!((&sent["task"], &sent["_meta"]["vendor/target"]), (&more["task"], &json!("live")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h4_the_client_of_a_request_is_shown_and_signed() {
+    bounded(async {
+        let bank = Paying::start().await;
+        let held = bank.pay(json!({})).await;
+        let shown = bank.person.waiting(&bank.world).await;
+        let client: Value = serde_json::from_str(&shown.client).unwrap();
+        assert!(client["io.modelcontextprotocol/clientInfo"]["name"].is_string(), "{client}");
+        let digest: String = Sha256::digest(&shown.client).iter().map(|byte| format!("{byte:02x}")).collect();
+        let signed: Value = serde_json::from_str(&shown.challenge).unwrap();
+        assert_eq!(signed["client_sha256"], json!(digest));
+        // Gates above show it to their people.
+        assert!(held.to_string().contains(&shown.client), "{held}");
     })
     .await;
 }

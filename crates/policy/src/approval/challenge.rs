@@ -25,7 +25,7 @@ pub struct Call {
     /// Identity of the server, in hexadecimal.
     #[serde(default)]
     pub server: String,
-    /// SHA-256 of the request's description of its client, in hexadecimal; empty: none.
+    /// Words of the request about its client, in canonical form; empty: none.
     #[serde(default)]
     pub client: String,
     /// The version of the policy.
@@ -41,6 +41,11 @@ impl Call {
     /// Hashes the other members (SHA-256, in hexadecimal); empty without other members.
     pub fn others_hash(&self) -> String {
         if self.others.is_empty() { String::new() } else { hex(&Sha256::digest(&self.others)) }
+    }
+
+    /// Hashes the words about the client: SHA-256 in hexadecimal; empty: none.
+    pub fn client_hash(&self) -> String {
+        if self.client.is_empty() { String::new() } else { hex(&Sha256::digest(&self.client)) }
     }
 
     /// Names the first difference to `other`, in the words of the challenge; `None` for the same call.
@@ -134,7 +139,7 @@ impl Challenge {
         let written = WrittenChallenge {
             arguments_sha256: &call.arguments_hash(),
             caller: &call.caller,
-            client_sha256: &call.client,
+            client_sha256: &call.client_hash(),
             definition_sha256: &call.definition,
             expires: self.expires,
             gate: &self.gate,

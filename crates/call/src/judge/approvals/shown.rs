@@ -39,6 +39,9 @@ pub struct ApprovalShown {
     /// The other members of the request that go out, in canonical form; absent where there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub others: String,
+    /// Words of the request about its client, in canonical form; absent where there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub client: String,
     /// SHA-256 of the tool's definition, in hexadecimal.
     pub definition_sha256: String,
     /// What is known of the tool.
@@ -163,6 +166,7 @@ impl ApprovalShown {
             route: challenge.call.route,
             arguments: challenge.call.arguments,
             others: challenge.call.others,
+            client: challenge.call.client,
             definition_sha256: challenge.call.definition,
             annotation: serde_json::from_str(&annotation).unwrap_or_default(),
             causes,

@@ -5,7 +5,7 @@ use mcp_proto::era::key;
 use mcp_proto::json::{Members, Object};
 use mcp_proto::splice::{self, Change};
 use mesh_proto::route_cursor::{CURSOR, ROUTE};
-use policy::approval::{Call, NotCanonical, canonical, hex};
+use policy::approval::{Call, NotCanonical, canonical};
 use sha2::{Digest, Sha256};
 
 use telemetry::trace_context::TraceContext;
@@ -26,7 +26,7 @@ pub struct Bound {
     pub arguments: String,
     /// All others, in canonical form; empty: there are none.
     pub others: String,
-    /// SHA-256 of what it says of its client, in hexadecimal; empty: nothing.
+    /// Words of the request about its client, in canonical form; empty: none.
     pub client: String,
 }
 
@@ -91,7 +91,7 @@ fn set(members: &[(String, String)]) -> Vec<(&str, Change<'_>)> {
     members.iter().map(|(name, raw)| (name.as_str(), Change::Set(raw.as_bytes()))).collect()
 }
 
-/// The part of `_meta` that is bound and shown, and the digest of the part that is bound and not shown. Members that gates alone may send are
+/// The part of `_meta` that is bound and shown among other members, and the part that says who asks. Members that gates alone may send are
 /// shown as well: whoever calls itself a gate has them go out to the gates below.
 fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
     let Some(raw) = params.get("_meta") else { return Ok((None, String::new())) };
@@ -104,7 +104,7 @@ fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
     };
     let shown = removed(&|name| is_of(&FREE, name) || is_of(&CLIENT, name) || is_of(&WAY, name));
     let client = removed(&|name| !is_of(&CLIENT, name));
-    let client = if Members::again(&client).is_empty() { String::new() } else { hex(&Sha256::digest(canonical(&client)?)) };
+    let client = if Members::again(&client).is_empty() { String::new() } else { canonical(&client)? };
     Ok(((!Members::again(&shown).is_empty()).then_some(shown), client))
 }
 

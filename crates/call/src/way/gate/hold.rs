@@ -163,7 +163,7 @@ fn called(gate: &Gate, resolved: &Resolved, params: &Object) -> Result<Call, Cal
         |why: String| CallError::BadParams(format!("this call waits for approval, and its arguments can't be shown to anybody: {why}"));
     let is_call = matches!(resolved.aim, Aim::Tool(_));
     let Bound { arguments, others, client } = Bound::of(params, is_call).map_err(|why| bad(why.to_string()))?;
-    if arguments.len() + others.len() > LONGEST {
+    if arguments.len() + others.len() + client.len() > LONGEST {
         return Err(bad(format!("they are longer than {LONGEST} bytes")));
     }
     let mount = &resolved.branch.mount.config.name;

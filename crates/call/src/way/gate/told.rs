@@ -73,9 +73,10 @@ impl Pending {
         let text = words(&call.tool, &challenge.id, &url, challenge.required);
         let causes: Vec<String> = approval.causes.iter().filter_map(|cause| serde_json::to_string(cause).ok()).collect();
         let route: Vec<String> = call.route.iter().map(|segment| quote(segment)).collect();
-        let others = if call.others.is_empty() { String::new() } else { format!(",\"others\":{}", call.others) };
+        let member = |name: &str, raw: &str| if raw.is_empty() { String::new() } else { format!(",\"{name}\":{raw}") };
+        let (others, client) = (member("others", &call.others), member("client", &call.client));
         let data = format!(
-            "{{\"reason\":\"{REASON}\",\"id\":{},\"tool\":{},\"arguments\":{}{others},\"annotation\":{},\"route\":[{}],\"causes\":[{}],\"challenge\":{},\
+            "{{\"reason\":\"{REASON}\",\"id\":{},\"tool\":{},\"arguments\":{}{others}{client},\"annotation\":{},\"route\":[{}],\"causes\":[{}],\"challenge\":{},\
              \"digest\":\"{}\",\"required\":{},\"approvals\":{},\"expires\":{},\"url\":{},\"hint\":{}}}",
             quote(&challenge.id),
             quote(&call.tool),
