@@ -22,6 +22,8 @@ const SEEN_BYTES: usize = 1 << 20;
 /// Most tasks that are known, in all and of one principal.
 const MOST_TASKS: usize = 100_000;
 const MOST_OF_PRINCIPAL: usize = 10_000;
+/// Name of the owner of tasks whose principal comes no more. No principal is called like this.
+const NOBODY: &str = "";
 /// Longest id of a task that is kept or followed, in bytes.
 pub const LONGEST_ID: usize = 512;
 
@@ -98,6 +100,23 @@ impl Tasks {
     /// Who began task `id` at `mount`.
     pub fn began(&self, mount: &Segment, id: &str) -> Option<Principal> {
         self.lock().of.get(id)?.iter().rfind(|(_, begun)| begun.mount == *mount).map(|(principal, _)| principal.clone())
+    }
+
+    /// Keeps the tasks of a principal from whoever bears its name from now on: they stay somebody's, and nobody comes for them.
+    pub fn disown(&self, principal: &str) {
+        let owners = &mut *self.lock();
+        let (before, nobody) = (Principal { name: principal.into() }, Principal { name: NOBODY.into() });
+        let ids = owners.order.remove(&before).unwrap_or_default();
+        for id in ids {
+            let Some(of) = owners.of.get_mut(&id) else { continue };
+            let is_known = of.iter().any(|(owner, _)| *owner == nobody);
+            of.iter_mut().filter(|(owner, _)| *owner == before).for_each(|(owner, _)| *owner = nobody.clone());
+            if is_known {
+                owners.count -= 1;
+            } else {
+                owners.order.entry(nobody.clone()).or_default().push_back(id);
+            }
+        }
     }
 
     fn note(&self, principal: &Principal, id: &str, begun: Begun) {
@@ -252,6 +271,23 @@ mod tests {
         assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1);
         tasks.note(&one, &"x".repeat(LONGEST_ID + 1), begun());
         assert_eq!(tasks.lock().count, MOST_OF_PRINCIPAL + 1, "what is too long is not kept");
+    }
+
+    #[test]
+    fn h3_disowned_tasks_stay_foreign_and_are_counted_once() {
+        let tasks = Tasks::default();
+        let [ann, bob] = ["ann", "bob"].map(|name| Principal { name: name.into() });
+        let begun = |mount| Begun { mount: Segment::nearest(mount), tool: "t".into(), verdict: None };
+        ["1", "2"].iter().for_each(|id| tasks.note(&ann, id, begun("m")));
+        tasks.note(&bob, "1", begun("n"));
+        for mount in ["m", "o"] {
+            tasks.note(&ann, "1", begun(mount));
+            tasks.disown("ann");
+            assert!(["1", "2"].iter().all(|id| matches!(tasks.of(&ann, id), Whose::Foreign)));
+            assert!(matches!(tasks.of(&bob, "1"), Whose::Own(_)) && matches!(tasks.of(&bob, "2"), Whose::Foreign));
+        }
+        let owners = tasks.lock();
+        assert_eq!((owners.count, owners.order.values().map(VecDeque::len).sum::<usize>()), (3, 3));
     }
 
     #[test]

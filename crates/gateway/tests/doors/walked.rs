@@ -429,3 +429,24 @@ async fn h3_who_is_alone_at_its_gate_finds_its_tasks_after_a_restart() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn h3_a_later_token_of_a_name_gets_no_task() {
+    bounded(async {
+        let heard = Heard::new();
+        // One principal alone: elsewhere nobody else would see the task either.
+        let people = [token("ann"), token("ann2").replace("name = \"ann2\"", "name = \"ann\"")];
+        let [before, after] = people.map(|ann| format!("{ann}{}", heard.mount("s", "initialize")));
+        let world = World::start(&before).await;
+        let session = async |secret: &str| {
+            Client::new(&world, Era::Initialize).with("authorization", &format!("Bearer secret-of-{secret}")).open().await
+        };
+        begun(&[session("ann").await, session("ann").await]).await;
+        assert_eq!(session("ann").await.call("tasks/get", json!({"taskId": "t-1"})).await["result"]["taskId"], "t-1");
+        world.apply(&after);
+        let later = session("ann2").await;
+        assert_eq!(reason(&later.call("tasks/get", json!({"taskId": "t-1"})).await), "unknown_task");
+        assert_eq!(later.call("tasks/list", json!({})).await["result"]["tasks"], json!([]));
+    })
+    .await;
+}

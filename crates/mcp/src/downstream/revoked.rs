@@ -17,6 +17,7 @@ pub fn end_revoked(gate: &Arc<Gate>, old: &Config, new: &Config) {
     let issuers: BTreeSet<&str> = issuers.map(|issuer| &*issuer.name).collect();
     let takes_certificates = |config: &Config| config.trust.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     let certificates = takes_certificates(old) && !takes_certificates(new);
+    tokens.iter().for_each(|name| gate.load.tasks.disown(name));
     if tokens.is_empty() && issuers.is_empty() && !certificates {
         return;
     }
