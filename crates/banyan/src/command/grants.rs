@@ -184,7 +184,7 @@ impl Terms {
         }
         let terms = json!({
             "tool": self.tool, "caller": self.caller, "arguments": arguments, "any_other": self.any_other,
-            "expires": time::now() + self.minutes * 60, "uses": self.uses,
+            "expires": time::now().saturating_add(self.minutes.saturating_mul(60)), "uses": self.uses,
         });
         let answer = gate.post("/-/grants/statement", &json!({ "terms": terms })).await?;
         let ToSign { id, text, namespace, required } =

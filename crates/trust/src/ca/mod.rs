@@ -232,7 +232,7 @@ fn dns_name(text: &str) -> Result<Authority, CaError> {
 fn last(params: &mut CertificateParams, lasts: Duration) -> Result<(), CaError> {
     let now = SystemTime::now();
     params.not_before = at(now - DAY)?.to_datetime();
-    params.not_after = at(now + lasts)?.to_datetime();
+    params.not_after = at(now.checked_add(lasts).ok_or(CaError::Clock)?)?.to_datetime();
     params.serial_number = Some(SerialNumber::from_slice(&serial()));
     Ok(())
 }
