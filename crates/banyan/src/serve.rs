@@ -157,7 +157,7 @@ impl RunningGate {
             for news in of_parents.into_iter().chain(self.teller.news(&servers, SystemTime::now())) {
                 tell(&news, output)?;
             }
-            if self.is_over().await {
+            if self.is_over().await && self.gate.leave() {
                 return Ok(());
             }
             let again = match &self.idle {

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
@@ -32,6 +32,8 @@ pub(crate) struct Access {
     pub(super) attempts: Attempts,
     /// Fires when the listener closes, so that nobody follows a log for ever.
     pub(crate) closing: CancellationToken,
+    /// Set where the gate ends because nobody uses it: it takes no client of `banyan stdio` any more.
+    leaving: Mutex<bool>,
 }
 
 impl Default for Access {
@@ -42,11 +44,16 @@ impl Default for Access {
             started: Instant::now(),
             attempts: Attempts::default(),
             closing: CancellationToken::new(),
+            leaving: Mutex::default(),
         }
     }
 }
 
 impl Access {
+    pub(crate) fn leaving(&self) -> MutexGuard<'_, bool> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What was published, if anything was.
     pub(crate) fn presence(&self) -> Option<&Presence> {
         self.presence.get()

@@ -30,6 +30,11 @@ pub(super) fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payloa
     let upgrade = parts.extensions.get::<OnUpgrade>().cloned().filter(|_| asks);
     let upgrade = upgrade.ok_or_else(|| Refusal::failed(format!("`banyan stdio` connects here, with `Upgrade: {PROTOCOL}`")))?;
     let (server, stop) = (Arc::clone(&gateway.0.server), gateway.0.admin.closing.clone());
+    // Held until the client counts as one: a gate that takes it does not end.
+    let is_leaving = gateway.0.admin.leaving();
+    if *is_leaving {
+        return Ok(reply::empty(StatusCode::SERVICE_UNAVAILABLE).into_http());
+    }
     gateway.0.open.spawn(async move {
         match upgrade.await {
             Ok(io) => {
@@ -39,6 +44,7 @@ pub(super) fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payloa
             Err(error) => tracing::debug!(%error, "a client of `banyan stdio` went away before it was served"),
         }
     });
+    drop(is_leaving);
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("upgrade"));
     response.headers_mut().insert(UPGRADE, HeaderValue::from_static(PROTOCOL));

@@ -155,6 +155,9 @@ impl AdminClient {
             Some(file) => send_over(self.protect(file, stream).await?).await.map_err(failed)?,
         };
         let answer = sender.send_request(request).await.map_err(failed)?;
+        if answer.status() == StatusCode::SERVICE_UNAVAILABLE {
+            return Err(self.unreachable(std::io::Error::other("it is ending")));
+        }
         if answer.status().is_success() || answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Ok(answer);
         }

@@ -80,6 +80,13 @@ impl Gateway {
         may_wait && self.approvals(false).await.is_ok_and(|shown| shown.approvals.iter().any(|approval| approval.standing.is_held()))
     }
 
+    /// Takes no client of `banyan stdio` any more, where none is there: a client that comes later starts the next gate. `false`: there is one.
+    pub fn leave(&self) -> bool {
+        let mut is_leaving = self.0.admin.leaving();
+        *is_leaving = self.0.open.is_empty();
+        *is_leaving
+    }
+
     async fn called(&self, CallRequest { tool, arguments, waits, .. }: &CallRequest, cancel: Cancel) -> Result<Bytes, Bytes> {
         let arguments = arguments.get();
         let scope = scope_of(&self.0.gate.config.load(), "");
