@@ -1,7 +1,7 @@
 """Texts that cost readers more than they should: what is repeated, and within what. Says nothing of how much they may cost."""
 from dataclasses import dataclass
 
-CLEANERS = ["cleaned", "events", "names", "shown", "template", "without"]
+CLEANERS = ["cleaned", "device", "events", "names", "shown", "template", "screen", "without"]
 
 
 def again(unit):
@@ -57,6 +57,22 @@ LINES = {
 }
 SCHEMAS = {"mirrored parameters": numbered(b'"p#":{"type":"string","x-mcp-header":"H#"}', b",")}
 RULES = {"ands": again(b" && true"), "parentheses": again(b"(((((((((((((((((((("), "nots": again(b"!"), "additions": again(b" && 1 + 1 == 2")}
+# Of network equipment.
+XML = {
+    "elements": again("<a></a>"), "open elements": again("<a>"), "entities": again("&lt;"), "ampersands": again("&"), "comments": again("<!---->"),
+    "sections": again("<![CDATA[]]>"), "open sections": again("<![CDATA["), "attributes": numbered(b'<a b#="c"/>'), "angles": again("<"),
+    "texts": again("a "), "errors": again("<rpc-error><error-tag>a</error-tag></rpc-error>"), "other names": numbered(b"<e#/>"),
+    "capabilities": numbered(b"<capability>urn:c#</capability>"), "marks": again("]]>]]"), "instructions": again("<?a?>"),
+}
+ATTRIBUTES = {"attributes": numbered(b' a#="x"'), "namespaces": numbered(b' xmlns:n#="u"'), "like attributes": again(b' a="x"'), "spaces": again(" ")}
+SECRETS = {
+    "communities": numbered(b"snmp-server community c# RO\n"), "passwords": again("password a "), "bare words": again("password "), "keys": again(b"key-string a\n"),
+    "blocks": again(b"-----BEGIN RSA PRIVATE KEY-----\n"), "key chains": again(b"key chain K\n key 1\n"), "members": numbered(b'"password":"p#",'),
+    "escaped members": numbered(b'\\"password\\":\\"p#\\",'), "URLs": again("scp://a:b@c/"), "predicates": again("/c[auth-key='a']"), "open predicates": again("/c[key='"),
+    "hexadecimal": again(b"3082022B 30820194 A0030201 02020101\n"), "elements": again("<password>a</password>"), "hashes": again("$1$a$b "),
+}
+TERMINAL = {"pagers": again(b" --More-- "), "wiped pagers": again(b" --More-- \r        \r"), "prompts": again(b"r1#\n"), "backspaces": again(b"a\x08"),
+            "cursors": again(b"a\x1b[1D"), "titles": again(b"\x1b]0;a"), "ends": again(b"a\x1b[K"), "questions": again(b"Sure? [confirm]")}
 TOOLS = {"tools": numbered(b'{"name":"m.n#","description":"opens w# of many"}\n'), "long words": again(b'{"name":"a","description":"' + b"opens " * 50 + b'"}\n')}
 
 # Within what a text stands: so that a decoder gets to it, and does not refuse what is before.
@@ -88,10 +104,16 @@ FRAMES = {
     "config": {"command": (STRINGS, b'[mount.a]\ncommand = "', b'"\n'), "args": (ITEMS, b'[mount.a]\ncommand = "x"\nargs = [', b"]\n"),
                "name": (STRINGS, b'[mount."', b'"]\ncommand = "x"\n'), "keys": ({"keys": numbered(b"k# = 1\n")}, b"", b""),
                "mounts": ({"mounts": numbered(b'[mount.m#]\ncommand = "x"\n')}, b"", b""), "lines": (BYTES, b"\n", b"")},
+    "command": {"line": (STRINGS, b"\x00show ", b""), "configuration": (STRINGS, b"\x01", b""), "fault": (LINES | BYTES, b"\x00show\n^\nError: ", b"")},
     "confirm": member(b'{"id":"a","proof":', b"}"),
     "connect": member(b'\x00{"mcpServers":{"a":{"command":"x","args":', b"}}}", "args") | {
         "comment": (STRINGS, b"\x03{/*", b'*/"servers":{}}'), "servers": ({"servers": numbered(b'"s#":{"command":"x"}', b",")}, b'\x00{"mcpServers":{', b"}}")},
     "definition": member(b'{"name":"a","description":', b"}", "description") | member(b'{"name":"a","inputSchema":{"properties":{"p":', b"}}}", "schema"),
+    "device": {"children": (XML, b'<rpc-reply message-id="3">', b"</rpc-reply>"), "attributes": (ATTRIBUTES, b"<rpc-reply", b"><ok/></rpc-reply>"),
+               "hello": (XML, b'<hello xmlns="urn:ietf:params:xml:ns:netconf:base:1.0"><capabilities>', b"</capabilities><session-id>4</session-id></hello>"),
+               "notification": (XML, b"<notification><eventTime>t</eventTime>", b"</notification>")},
+    "dialect": {"title": (STRINGS, b'name = "x"\ntitle = "', b'"\n'), "start": (ITEMS, b'name = "x"\n[session]\nstart = [', b'"a"]\n'),
+                "prompt": (STRINGS, b"name = \"x\"\n[prompt]\nexec = '", b"'\n"), "keys": ({"keys": numbered(b"k# = 1\n")}, b"", b""), "lines": (BYTES, b"\n", b"")},
     "envelope": member(CALL, b"}", "params") | member(CALL + b'{"_meta":', b"}}", "_meta") | member(RESULT, b"}", "result"),
     "events": {"events": (REPEATED | LINES | BYTES, b"", b"")},
     "gate": member(b'{"extensions":{"io.banyan/mcpax":{"aggregator_id":"g"},"x":', b'}}\n["a"]', "extension") | member(b"{}\n", b"", "ids"),
@@ -112,6 +134,9 @@ FRAMES = {
     "mew": member(MEW % b"chat", b"}", "payload") | {"lines": (LINES, b"", b""), "pattern": (STRINGS, b'{"kind":"', b'"}'),
         "requests": ({"requests": numbered(MEW % b"mcp/request" + b'{"jsonrpc":"2.0","id":#1,"method":"tools/list"}}\n')}, b"", b"")},
     "names": {"lines": (LINES, b"", b"")},
+    "netconf": {"marks": (XML | BYTES, b"\x00\xff<rpc-reply>", b"</rpc-reply>]]>]]>"), "small pieces": (XML | BYTES, b"\x00\x01", b"]]>]]>"),
+                "replies": ({"replies": again(b'<rpc-reply message-id="3"><ok/></rpc-reply>]]>]]>')}, b"\x00\xff", b""),
+                "chunks": ({"chunks": again(b"\n#1\nx"), "messages": again(b"\n#1\nx\n##\n")}, b"\x01\xff", b"\n##\n")},
     "page": member(b'\x00{"nextCursor":"c","tools":', b"}", "tools"),
     "pipe": member(b'{"jsonrpc":"2.0","id":0,"result":', b"}", "result") | {
         "lines": ({"answers": numbered(b'{"jsonrpc":"2.0","id":1#,"result":{}}\n'), "questions": numbered(b'{"jsonrpc":"2.0","id":1#,"method":"sampling/createMessage","params":{}}\n'),
@@ -121,20 +146,24 @@ FRAMES = {
     "projection": {"lines": (LINES, b"", b"")},
     "proof": {"extra": (STRINGS, b"c2sp.org/tlog-proof@v1\nextra ", b"\nindex 0\n"), "hashes": ({"hashes": again(b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n")}, b"c2sp.org/tlog-proof@v1\nindex 0\n", b"\n" + KEY)},
     "record": member(b'{"event":"later","facts":', b',"prev":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","seq":1,"time":2}', "facts"),
+    "redact": member(b'{"password":', b"}", "password") | {"lines": (SECRETS | LINES | BYTES, b"", b""), "line": (SECRETS, b"neighbor 10.0.0.2 ", b"")},
     # Not many templates: the check asks each line of each that begins alike, up to the bound of one read, which is far above these texts.
     "resources": {"lines": ({name: text for name, text in LINES.items() if name != "templates"}, b"", b""), "template": (STRINGS, b"ax:{", b"}\nax:b")},
+    "response": {"fields": (LINES | BYTES, b"\x40HTTP/1.1 200 OK\r\n", b"\r\n")},
     "room": member(ROOM % b"chat", b"}", "payload"),
     "route": {"cursor": (STRINGS, b"x\n", b""), "route": (STRINGS, b"", b"\nYWZ0ZXI6YS5i")},
     "rules": {"conditions": (RULES, b"permit (principal, action, resource) when { true", b"};"), "policies": (LINES, b"", b""),
               "pattern": (STRINGS, b'permit (principal, action, resource) when { context.arguments.path like "', b'"};')},
     "search": {"query": (STRINGS, b'{"query":"', b'"}\n{"name":"a","description":"opens"}'), "tools": (TOOLS, b'{"query":"opens w000007","limit":5}\n', b""),
                "description": (STRINGS, b'{"query":"a"}\n{"name":"a","description":"', b'"}'), "parameters": (KEYS, b'{"query":"a"}\n{"name":"a","inputSchema":{"properties":{', b"}}}")},
+    "screen": {"pieces": (TERMINAL | BYTES | LINES, b"\x00\x40", b"\nr1#"), "bytes": (TERMINAL | BYTES, b"\x00\x01", b"\nr1#")},
     "seat": member(ROOM % b"mcp/request:tools/call:rm" + b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm","arguments":', b"}}}", "arguments") | {
         "calls": ({"calls": numbered(b'{"protocol":"mcpx/v0.1","id":"r#","from":"ann","to":["files","gate","boss"],"kind":"mcp/request:tools/list","payload":{"jsonrpc":"2.0","id":"#","method":"tools/list"}}\n'),
                    "joined": numbered(b'{"protocol":"mcpx/v0.1","id":"p#","from":"system:gateway","kind":"system/presence","payload":{"event":"join","participant":{"id":"b#","capabilities":["*"]}}}\n')}, b"", b"")},
     "secret": {"name": (STRINGS, b"${env:", b"}")},
     "sse": {"limit 255": (LINES | BYTES, b"\xff\x40", b"")},
     "template": {"template": (STRINGS, b"ax:", b"\nax:" + b"b" * 100), "URI": (STRINGS, b"a{b}c{d}e{f}g\na", b"")},
+    "terminal": {"pieces": (TERMINAL | BYTES | LINES, b"\x00\x40", b"\nr1#"), "bytes": (TERMINAL | BYTES, b"\x00\x01", b"\nr1#")},
     "tile": {"path": (STRINGS, b"tile/0/", b"\nx")},
     "token": {"claims": (STRINGS, b'x\n{"sub":"a","exp":1,"aud":"gate","scope":"', b'"}\n{}'), "groups": (ITEMS, b'x\n{"sub":"a","exp":1,"aud":"gate","groups":[', b'"x"]}\n{}'),
               "token": (STRINGS, b"eyJhbGciOiJFZERTQSJ9.", b".AAAA\n{}\n{}"), "keys": ({"keys": numbered(b'{"kty":"OKP","crv":"Ed25519","kid":"k#","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}', b",")}, b'x\n{}\n{"keys":[', b"]}")},

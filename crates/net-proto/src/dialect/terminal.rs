@@ -75,10 +75,11 @@ impl Terminal {
                 self.keep(&line);
             }
         }
-        let tail = self.screen.line();
-        if tail.is_empty() || tail.len() > LONGEST_PROMPT {
+        // A long line is not copied for each piece that comes.
+        if !(1..=LONGEST_PROMPT).contains(&self.screen.length()) {
             return Vec::new();
         }
+        let tail = self.screen.line();
         if self.dialect.is_pager(&tail) {
             self.screen.clear();
             return vec![TerminalEvent::Send(self.dialect.file.session.more.clone())];

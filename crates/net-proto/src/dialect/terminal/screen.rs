@@ -44,6 +44,11 @@ impl Screen {
         (self.line.len() >= LONGEST).then(|| self.finish())
     }
 
+    /// Bytes of the line.
+    pub(super) fn length(&self) -> usize {
+        self.line.len()
+    }
+
     pub(super) fn line(&self) -> String {
         String::from_utf8_lossy(&self.line).into_owned()
     }
