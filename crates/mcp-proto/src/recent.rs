@@ -45,7 +45,7 @@ mod tests {
         let kept: Vec<_> = (0..=MOST).map(Arc::new).collect();
         kept.iter().for_each(|one| recent.put(one, one));
         let found = |recent: &Recent<usize>, one| recent.find(&one, |other| *other == one);
-        assert!(found(&recent, 0).is_none() && recent.list.len() == MOST);
+        assert!(found(&recent, 0).is_none() && recent.list.len() == 32);
         assert!(Arc::ptr_eq(&found(&recent, 1).unwrap(), &kept[1]));
         assert!(recent.find(&1, |_| false).is_none() && recent.find(&0, |_| true).is_none());
         drop(kept);

@@ -212,3 +212,20 @@ impl Tree {
         self.config.profiles.iter().find(|p| &*p.name == name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mcp_proto::projection::Style;
+
+    use super::*;
+
+    #[test]
+    fn no_more_than_4096_views_are_kept() {
+        let tree = Tree::new(Arc::new(Config::default()));
+        for number in 0..5000 {
+            let profile = number.to_string().into();
+            tree.view(&ViewKey { mount: None, profile, style: Style::Qualified, annotated: false, is_seated: false });
+            assert!(tree.views.read().unwrap().len() <= 4096);
+        }
+    }
+}

@@ -304,6 +304,29 @@ mod tests {
     }
 
     #[test]
+    fn a_server_has_200000_remembered_definitions_of_a_kind() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = Source { mount: "m".into(), server: "s".into() };
+        let pin = |n: usize| Pin {
+            source: source.clone(),
+            kind: Kind::Tool,
+            name: n.to_string(),
+            standing: Standing::Accepted,
+            why: Why::New,
+            since: 0,
+            definition: Definition::of_text(n.to_string()),
+        };
+        let mut pins = PinTable::open(dir.path()).unwrap();
+        let most = 200_000;
+        let sql = "INSERT INTO definitions (mount, server, kind, name, standing, why, since, definition, hash) WITH RECURSIVE of (n) AS (SELECT 1 UNION ALL \
+                   SELECT n + 1 FROM of WHERE n < ?1) SELECT 'm', 's', 'tool', 'a' || n, 'accepted', 'new', 0, '{}', 'a' || n FROM of";
+        assert_eq!(pins.connection.execute(sql, params![most - 3]).unwrap(), most - 3);
+        pins.add(&source, Kind::Tool, &(0..10).map(pin).collect::<Vec<_>>()).unwrap();
+        let count = pins.connection.query_row("SELECT count(*) FROM definitions", [], |row| row.get::<_, usize>(0)).unwrap();
+        assert_eq!(count, most);
+    }
+
+    #[test]
     fn definitions_seen_by_several_gates_at_once_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let remember = &|server: usize| {

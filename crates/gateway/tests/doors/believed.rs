@@ -186,6 +186,26 @@ async fn m2_a_challenge_is_shown_only_of_a_gate_that_stands_behind_the_mount_and
 }
 
 #[tokio::test]
+async fn a_gate_below_says_one_mebibyte_and_short_links() {
+    bounded(async {
+        let server = Recorder::gate(Era::Stateless).await;
+        let world = World::start(&format!("[mount.low]\nurl = \"http://{}/mcp\"\ngate = true\n", server.addr)).await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        let says = async |more: Value| client.tool("low__stm__record", json!({"error": holding("the-recorder", &more)})).await;
+        says(json!({"arguments": {"text": "x".repeat(1 << 20)}})).await;
+        assert!(below(&world).await.is_empty());
+        let link = |length: usize| format!("https://gate.example/{}", "a".repeat(length - 21));
+        for (length, is_kept) in [(2049, false), (2048, true)] {
+            says(json!({"arguments": {"text": "x".repeat(1 << 19)}, "url": link(length)})).await;
+            let held = below(&world).await.remove(0);
+            let data: Value = serde_json::from_str(held.data.get()).unwrap();
+            assert_eq!(data["url"].as_str().unwrap().len(), if is_kept { length } else { 0 });
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn m2_a_gate_that_is_vouched_for_elsewhere_is_not_spoken_for_by_one_that_is_not() {
     bounded(async {
         let (real, liar) = (Recorder::gate(Era::Stateless).await, Recorder::gate(Era::Stateless).await);

@@ -36,7 +36,7 @@ async fn get(world: &World, path: &str, token: &str) -> (u16, Value) {
 }
 
 /// The admin token of a gate that was published.
-fn admin(world: &World) -> (String, impl Sized + use<>) {
+pub(crate) fn admin(world: &World) -> (String, impl Sized + use<>) {
     let dir = tempfile::tempdir().unwrap();
     let published = world.gateway.publish(dir.path(), world.addr, "a test".into()).unwrap();
     let file = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();

@@ -7,6 +7,8 @@ mod allowed;
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod attached;
+#[cfg(test)]
 mod believed;
 #[cfg(test)]
 mod beside;
@@ -42,6 +44,8 @@ mod hostile;
 mod kept;
 #[cfg(test)]
 mod lengthy_texts;
+#[cfg(test)]
+mod limits;
 #[cfg(test)]
 mod linked;
 #[cfg(test)]

@@ -23,7 +23,8 @@ fn greet(id: u32) -> Vec<u8> {
     request("POST", "/mcp", &[EITHER], &greeting(id))
 }
 
-fn greeting(id: u32) -> String {
+/// The body of that POST.
+pub(crate) fn greeting(id: u32) -> String {
     let info = json!({"name": "raw", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
     json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params}).to_string()

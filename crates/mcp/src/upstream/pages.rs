@@ -60,6 +60,11 @@ impl Pages {
         self.notes.push(format!("{} gives the same cursor twice; the rest is left out", self.kind.method()));
     }
 
+    /// Notes that a list has too many pages.
+    pub(super) fn goes_on(&mut self, most: usize) {
+        self.notes.push(format!("{} gives more than {most} pages; the rest is left out", self.kind.method()));
+    }
+
     /// Entries, and notes for people on missing ones.
     pub fn finish(self) -> (Vec<Entry>, Vec<String>) {
         let Self { kind, entries, unreadable, long, mut notes, .. } = self;

@@ -188,7 +188,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedL
     let mut good_for = Duration::MAX;
     let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
-    for _ in 0..MOST_PAGES {
+    for number in 1.. {
         let mut params = list_params(cursor.as_deref());
         if instance.era() == Era::Stateless {
             let meta = stateless_meta(&mount.gate.node.shared());
@@ -210,6 +210,10 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedL
             break;
         }
         match next {
+            Some(_) if number >= MOST_PAGES => {
+                pages.goes_on(number);
+                break;
+            }
             Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
                 pages.circles();
