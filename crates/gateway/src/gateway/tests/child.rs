@@ -160,7 +160,8 @@ async fn ax_62_a_parent_that_answers_nothing_is_left_for_the_next_one() {
     assert_eq!(asked["backup"], true);
     backup.answer(&id, &registered());
     let unanswered = std::iter::from_fn(|| parent.said.try_recv().ok()).count();
-    assert!(unanswered <= 2, "{unanswered} more heartbeats were waited for");
+    // A heartbeat goes out each half of an interval at the soonest. Whoever oversleeps the two intervals of silence waits for a third.
+    assert!(unanswered <= 5, "{unanswered} more heartbeats were waited for");
     backup.asked("mcpax/heartbeat").await;
     let joined = gate.joined().unwrap();
     assert_eq!(joined.parents.iter().map(|p| p.state.as_str()).collect::<Vec<_>>(), ["lost", "registered"]);
