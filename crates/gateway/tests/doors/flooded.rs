@@ -95,14 +95,15 @@ async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
         let long = "l".repeat(2500);
         let refused = eventually(async || {
             let told = ann.tool(ECHO, json!({"text": long})).await;
-            told["error"].is_object().then_some(told)
+            // What is written during a look counts twice until the next one: a call may be refused a little early, and others go on.
+            (told["error"].is_object() && size_of(&world) >= 1 << 20).then_some(told)
         });
         let refused = refused.await;
         assert_eq!((reason(&refused), &refused["error"]["code"]), ("record_full", &json!(-32013)));
         assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("full_size"), "{refused}");
         assert!(world.gateway.audit().unwrap().full && world.gateway.metrics().contains("banyan_audit_full 1"));
         let size = size_of(&world);
-        assert!((1 << 20..(1 << 20) + 8000).contains(&size), "the entry that took the last of the room, and no other: {size}");
+        assert!(size < (1 << 20) + 8000, "the entry that took the last of the room, and no other: {size}");
         for _ in 0..200 {
             assert_eq!(reason(&ann.tool(ECHO, json!({"text": long})).await), "record_full");
         }
