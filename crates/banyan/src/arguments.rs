@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    approvals, audit, auth, ca, call, check, completions, connect, console, demo, doctor, explain, grants, import, join, logs, man, names,
-    operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
+    approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import, join, logs, man,
+    names, operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     /// Say no to one call that waits
     Deny(approvals::Deny),
+    /// Show and settle the changes of network devices
+    Device(device::Device),
     /// Give a client its own servers back
     Disconnect(connect::Disconnect),
     /// Say what is broken and what mends it
@@ -132,6 +134,7 @@ impl Command {
             Self::Console(command) => command.run(place, output),
             Self::Demo(command) => command.run(),
             Self::Deny(command) => command.run(place, output),
+            Self::Device(command) => command.run(place, output),
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
             Self::Explain(command) => command.run(place, output),

@@ -10,6 +10,7 @@ pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod console;
 pub(crate) mod demo;
+pub(crate) mod device;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod grants;

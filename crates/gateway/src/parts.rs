@@ -17,7 +17,7 @@ pub struct PartList {
 /// The parts of the shipped gate.
 impl Default for PartList {
     fn default() -> Self {
-        Self { parts: Vec::new(), sections: Sections::default() }.with(RoomPart)
+        Self { parts: Vec::new(), sections: Sections::default() }.with(RoomPart).with_section(equipment::DeviceSection)
     }
 }
 

@@ -1,0 +1,204 @@
+//! `banyan device`: serves network devices, and shows and settles their changes. Works beside a running gate and without one: the record of a
+//! change lies in the state directory. Does not decide what may be changed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use netdev::{Devices, Settings, Site};
+use serde_json::json;
+use toml_edit::{Item, Table, value};
+
+use crate::arguments::Place;
+use crate::document::Document;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::printable::printable;
+use crate::table::{self, Align};
+use crate::{places, threads};
+
+/// Serves network devices, and shows and settles their changes.
+#[derive(Args)]
+pub(crate) struct Device {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Try the way to an FRR on this machine, and write it into the configuration
+    Add {
+        /// The name in front of its tools
+        name: String,
+        /// Path space of FRR, as `vtysh -N` takes it
+        #[arg(long)]
+        pathspace: Option<String>,
+    },
+    /// Keep the change that waits on a device
+    Confirm {
+        /// Its name
+        name: String,
+    },
+    /// Restore a device when nobody confirms
+    #[command(hide = true)]
+    Guard(Handover),
+    /// List the devices and their changes
+    List,
+    /// Bring the old configuration back at once
+    Rollback {
+        /// Its name
+        name: String,
+    },
+    /// Serve one device on standard input and output
+    #[command(hide = true)]
+    Serve(Handover),
+    /// Show the change of a device, its owner and its deadline
+    Status {
+        /// Its name
+        name: String,
+    },
+    /// Make the change of a device yours
+    TakeOver {
+        /// Its name
+        name: String,
+    },
+}
+
+/// A device as one process hands it to another.
+#[derive(Args)]
+struct Handover {
+    #[arg(long)]
+    settings: String,
+    #[arg(long)]
+    state: Option<PathBuf>,
+}
+
+impl Device {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        match &self.action {
+            Action::Add { name, pathspace } => add(name, pathspace.as_deref(), place, output),
+            Action::Confirm { name } => {
+                let is_saved = settle(name, place, async |site| site.confirm(true).await)?;
+                let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
+                done(text, json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
+            }
+            Action::Guard(handover) => threads::wait(async { netdev::guard(&handover.site()?).await.map_err(failed) })?,
+            Action::List => list(place, output),
+            Action::Rollback { name } => {
+                settle(name, place, async |site| site.roll_back(&person()).await)?;
+                done("rolled back", json!({ "device": name, "status": "rolled_back" }), output)
+            }
+            Action::Serve(handover) => serve(handover),
+            Action::Status { name } => status(name, place, output),
+            Action::TakeOver { name } => {
+                settle(name, place, async |site| site.take_over(&person()).await)?;
+                done("taken over", json!({ "device": name, "owner": person() }), output)
+            }
+        }
+    }
+}
+
+impl Handover {
+    fn site(&self) -> Result<Site, Failure> {
+        let state = self.state.clone().map_or_else(places::state_dir, Ok)?;
+        open(Settings::read(&self.settings).map_err(Failure::Usage)?, &state)
+    }
+}
+
+fn open(settings: Settings, state: &std::path::Path) -> Result<Site, Failure> {
+    Site::open(settings, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
+}
+
+fn serve(handover: &Handover) -> Result<(), Failure> {
+    let site = handover.site()?;
+    let runtime = threads::serving()?;
+    let served = runtime.block_on(netdev::serve(site, tokio::io::stdin(), tokio::io::stdout()));
+    // A read of standard input can't be taken back, and nobody waits for it.
+    runtime.shutdown_background();
+    served.map_err(|error| Failure::Failed(format!("the device lost its client: {error}")))
+}
+
+fn devices(place: &Place) -> Result<Devices, Failure> {
+    let path = places::config_file(place.config.as_deref())?;
+    let path = path.ok_or_else(|| Failure::NotFound("there is no banyan.toml\n  `banyan device add NAME` makes one".to_owned()))?;
+    let config = gateway::parts::sections().load(&path, &config::secret::SystemSources)?;
+    Ok(config.values.get::<Devices>().cloned().unwrap_or_default())
+}
+
+fn site(name: &str, place: &Place) -> Result<Site, Failure> {
+    let settings = devices(place)?.0.remove(name);
+    let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
+    open(settings.ok_or_else(none)?, &places::state_dir()?)
+}
+
+fn settle<T>(name: &str, place: &Place, work: impl AsyncFnOnce(&Site) -> Result<T, netdev::Fault>) -> Result<T, Failure> {
+    let site = site(name, place)?;
+    threads::wait(async { work(&site).await.map_err(failed) })?
+}
+
+fn add(name: &str, pathspace: Option<&str>, place: &Place, output: &Output) -> Result<(), Failure> {
+    let mut document = Document::open(place)?;
+    let section = document.section("device")?;
+    section.set_implicit(true);
+    if section.contains_key(name) {
+        return Err(Failure::Refused(format!("there is a device `{}` already", printable(name))));
+    }
+    let mut entry = Table::new();
+    entry["backend"] = value("frr");
+    if let Some(pathspace) = pathspace {
+        entry["pathspace"] = value(pathspace);
+    }
+    section.insert(name, Item::Table(entry));
+    document.check()?;
+    let settings = Settings { pathspace: pathspace.map(str::to_owned), ..Settings::new(name) };
+    let site = open(settings, &places::state_dir()?)?;
+    let version = threads::wait(async { site.try_reach().await.map_err(failed) })??;
+    document.write()?;
+    done(
+        &format!("added to {}: {version}", document.path.display()),
+        json!({ "device": name, "version": version, "file": document.path }),
+        output,
+    )
+}
+
+fn list(place: &Place, output: &Output) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for settings in devices(place)?.0.into_values() {
+        all.push(open(settings, &places::state_dir()?)?.standing().map_err(failed)?);
+    }
+    if output.wants_json() {
+        return output.json(&json!({ "devices": all }));
+    }
+    let mut rows = vec![["NAME", "CHANGE", "STANDS", "OWNER", "LEFT"].map(str::to_owned).to_vec()];
+    for one in all {
+        let left = one.seconds_left.map(|seconds| format!("{seconds} s")).unwrap_or_default();
+        let cells = [one.device, one.change.unwrap_or_default(), one.phase, one.owner.unwrap_or_default(), left];
+        rows.push(cells.iter().map(|cell| printable(cell)).collect());
+    }
+    table::lines(&[Align::Left; 5], &rows).iter().try_for_each(|line| output.line(line))
+}
+
+fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
+    let standing = site(name, place)?.standing().map_err(failed)?;
+    if output.wants_json() {
+        return output.json(&standing);
+    }
+    let Some(change) = &standing.change else { return output.line("no change was ever made through Banyan") };
+    output.line(&printable(&format!("change {change} of {}: {}", standing.owner.unwrap_or_default(), standing.phase)))?;
+    if let (Some(deadline), Some(left)) = (standing.deadline, standing.seconds_left) {
+        output.line(&format!("rolled back in {left} s, at {deadline}, unless `banyan device confirm {}` keeps it", printable(name)))?;
+    }
+    Ok(())
+}
+
+fn done(text: &str, shape: serde_json::Value, output: &Output) -> Result<(), Failure> {
+    if output.wants_json() { output.json(&shape) } else { output.line(&printable(text)) }
+}
+
+fn failed(fault: netdev::Fault) -> Failure {
+    Failure::Failed(format!("{}\n  {}", printable(&fault.to_string()), fault.code.recovery()))
+}
+
+/// Name of whoever sits at the command line.
+fn person() -> String {
+    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody at the command line".to_owned())
+}

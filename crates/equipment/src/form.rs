@@ -1,0 +1,79 @@
+//! The form of `[device.NAME]`, as people write the section. Does not try to reach a device.
+
+use std::collections::BTreeMap;
+
+use config::Flaw;
+use config::file::At;
+use config::reading::Reading;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::settings::{Backend, Confirmation, Health, Settings};
+
+/// The key of network devices.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct DeviceForm {
+    /// Network devices, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
+    pub(crate) device: BTreeMap<At<String>, Device>,
+}
+
+/// A network device, served by a process of Banyan.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Device {
+    /// Way to the device. Default: `frr`, an FRR on this machine.
+    backend: Option<Backend>,
+    /// Path space of FRR, as `vtysh -N` takes it.
+    #[schemars(example = &"r1")]
+    pathspace: Option<String>,
+    /// Directory of `vtysh`. Default: `/usr/bin`.
+    #[schemars(example = &"/usr/bin")]
+    bindir: Option<String>,
+    /// Time until the rollback of an unconfirmed change, unless the caller names a time. Default: `2m`.
+    #[schemars(example = &"2m")]
+    confirm_within: Option<At<String>>,
+    /// Longest time that a caller may name. Default: `5m`.
+    #[schemars(example = &"5m")]
+    longest_window: Option<At<String>>,
+    /// Origin of confirmations. Default: `caller`.
+    confirmation: Option<Confirmation>,
+    /// `true`: nothing is ever changed. Default: `false`.
+    read_only: bool,
+    /// Most commands of a call. Default: 1000.
+    #[schemars(range(min = 1))]
+    max_bulk_edit: Option<usize>,
+    /// Longest time for a command of the device. Default: `30s`.
+    #[schemars(example = &"30s")]
+    command_timeout: Option<At<String>>,
+    /// Commands with a text that the output must hold after a change; otherwise the change is rolled back at once.
+    health: Vec<Health>,
+}
+
+impl Device {
+    pub(crate) fn settings(&self, name: &str, reading: &mut Reading<'_>) -> Settings {
+        let defaults = Settings::new(name);
+        let mut seconds =
+            |text: &Option<At<String>>, default: u64| reading.duration(text.as_ref()).map_or(default, |time| time.as_secs().max(1));
+        let confirm_within = seconds(&self.confirm_within, defaults.confirm_within);
+        let longest_window = seconds(&self.longest_window, defaults.longest_window);
+        let command_timeout = seconds(&self.command_timeout, defaults.command_timeout);
+        if let Some(within) = self.confirm_within.as_ref().filter(|_| confirm_within > longest_window) {
+            let flaw = Flaw::new(within.span(), "`confirm_within` is longer than `longest_window`");
+            reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
+        }
+        Settings {
+            backend: self.backend.unwrap_or_default(),
+            pathspace: self.pathspace.clone(),
+            bindir: self.bindir.clone(),
+            confirm_within,
+            longest_window,
+            confirmation: self.confirmation.unwrap_or_default(),
+            read_only: self.read_only,
+            max_bulk_edit: self.max_bulk_edit.unwrap_or(defaults.max_bulk_edit),
+            command_timeout,
+            health: self.health.clone(),
+            ..defaults
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Settings of a device, as handed to the server process. Holds no secret.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest window of a commit by default, in seconds.
+const WINDOW: u64 = 300;
+
+/// A device and the way to the device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub name: String,
+    #[serde(default)]
+    pub backend: Backend,
+    /// Path space of FRR (`vtysh -N`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pathspace: Option<String>,
+    /// Directory of `vtysh`, by default `/usr/bin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bindir: Option<String>,
+    /// Seconds of a window by default.
+    #[serde(default = "confirm_within")]
+    pub confirm_within: u64,
+    /// Longest window for callers, in seconds.
+    #[serde(default = "window")]
+    pub longest_window: u64,
+    /// Origin of confirmations.
+    #[serde(default)]
+    pub confirmation: Confirmation,
+    /// Nothing is ever changed.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Most commands or edits of a call.
+    #[serde(default = "max_bulk_edit")]
+    pub max_bulk_edit: usize,
+    /// Seconds for a command of the device.
+    #[serde(default = "command_timeout")]
+    pub command_timeout: u64,
+    /// Health checks after a change.
+    #[serde(default)]
+    pub health: Vec<Health>,
+}
+
+/// A command of the device and a text in the output of a healthy device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Health {
+    /// The command, such as `show bgp summary`.
+    pub command: String,
+    /// The text.
+    pub expect: String,
+}
+
+/// The way to a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// FRR on this machine, through `vtysh`.
+    #[default]
+    Frr,
+}
+
+/// Origin of confirmations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Confirmation {
+    /// A caller of the tool.
+    #[default]
+    Caller,
+    /// Somebody at the command line only (`banyan device confirm`).
+    Person,
+}
+
+const fn confirm_within() -> u64 {
+    120
+}
+
+const fn window() -> u64 {
+    WINDOW
+}
+
+const fn max_bulk_edit() -> usize {
+    1000
+}
+
+const fn command_timeout() -> u64 {
+    30
+}
+
+impl Settings {
+    /// A device with all defaults.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            backend: Backend::default(),
+            pathspace: None,
+            bindir: None,
+            confirm_within: confirm_within(),
+            longest_window: window(),
+            confirmation: Confirmation::default(),
+            read_only: false,
+            max_bulk_edit: max_bulk_edit(),
+            command_timeout: command_timeout(),
+            health: Vec::new(),
+        }
+    }
+
+    /// Reads the argument of `banyan device serve`.
+    ///
+    /// # Errors
+    /// The text is no JSON of settings.
+    pub fn read(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| format!("these are no settings of a device: {error}"))
+    }
+}

@@ -1,0 +1,106 @@
+//! FRR through `vtysh`: commands, the running configuration, and `frr-reload.py` for whole configurations. Decides nothing.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use equipment::Settings;
+use net_proto::fault::{Code, Fault};
+
+use crate::command::{Output, run};
+
+/// Longest time for `frr-reload.py`.
+const RELOAD: Duration = Duration::from_secs(60);
+const RELOADER: &str = "/usr/lib/frr/frr-reload.py";
+
+/// An FRR on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Frr {
+    pathspace: Option<String>,
+    bindir: String,
+    timeout: Duration,
+}
+
+impl Frr {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let bindir = settings.bindir.clone().unwrap_or_else(|| "/usr/bin".to_owned());
+        Self { pathspace: settings.pathspace.clone(), bindir, timeout: Duration::from_secs(settings.command_timeout) }
+    }
+
+    /// Answer to one command of the exec mode.
+    pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
+        let output = self.vtysh(&["-c", command]).await?;
+        if output.is_success && !output.stdout.starts_with("% ") {
+            return Ok(output.stdout);
+        }
+        Err(refused(command, &output))
+    }
+
+    /// The running configuration without the head lines of `vtysh`.
+    pub(crate) async fn running(&self) -> Result<String, Fault> {
+        let text = self.exec("show running-config no-header").await?;
+        // A daemon that is down shows nothing, and its lines would count as deleted.
+        if text.trim_end().ends_with("end") {
+            Ok(text)
+        } else {
+            Err(Fault::new(Code::Unreachable, "the configuration that was shown has no end").retryable())
+        }
+    }
+
+    /// Checks the syntax of a whole configuration, on the device and without a change.
+    pub(crate) async fn validate(&self, file: &Path) -> Result<(), Fault> {
+        let output = self.vtysh(&["-C", "-f", &file.display().to_string()]).await?;
+        if output.is_success { Ok(()) } else { Err(refused("the candidate", &output)) }
+    }
+
+    /// Brings the device to the configuration in `file`. `held` stays open until the reload has ended, also after the death of this process.
+    pub(crate) async fn reload(&self, file: &Path, held: File) -> Result<(), Fault> {
+        let file = file.display().to_string();
+        let seconds = RELOAD.as_secs().to_string();
+        let mut program = vec!["timeout", "-k", "5", &seconds, RELOADER, "--reload", "--stdout", "--bindir", &self.bindir];
+        if let Some(pathspace) = &self.pathspace {
+            program.extend(["-N", pathspace]);
+        }
+        program.push(&file);
+        let output = run(&program, RELOAD + Duration::from_secs(10), Some(held)).await?;
+        if output.is_success {
+            Ok(())
+        } else {
+            Err(Fault::new(Code::ConfigIncompatible, format!("frr-reload.py: {}", last(&format!("{}{}", output.stdout, output.stderr)))))
+        }
+    }
+
+    /// Saves the running configuration for the next start of FRR.
+    pub(crate) async fn save(&self) -> Result<(), Fault> {
+        self.exec("write memory").await.map(drop)
+    }
+
+    async fn vtysh(&self, arguments: &[&str]) -> Result<Output, Fault> {
+        let program = format!("{}/vtysh", self.bindir);
+        let mut all = vec![program.as_str()];
+        if let Some(pathspace) = &self.pathspace {
+            all.extend(["-N", pathspace]);
+        }
+        all.extend(arguments);
+        run(&all, self.timeout, None).await
+    }
+}
+
+fn refused(what: &str, output: &Output) -> Fault {
+    let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join(" ");
+    let said = said.trim();
+    if said.contains("failed to connect to any daemons") || said.contains("Failure to communicate") {
+        return Fault::new(Code::Unreachable, format!("FRR does not run: {said}")).retryable();
+    }
+    if said.contains("Permission denied") {
+        return Fault::new(Code::AccessDenied, said);
+    }
+    Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(said))).at(what)
+}
+
+/// The end of a long text, where programs put errors.
+fn last(text: &str) -> &str {
+    let text = text.trim();
+    let from = text.len().saturating_sub(600);
+    (from..text.len()).find(|at| text.is_char_boundary(*at)).map_or("", |at| &text[at..])
+}

@@ -1,0 +1,110 @@
+//! A device as an MCP server: tools and resources over a [`Site`]. Does not decide about secrets or changes.
+
+pub(crate) mod reads;
+pub(crate) mod routes;
+pub(crate) mod tools;
+
+use std::sync::Arc;
+
+use mcp_server::{About, Arguments, Era, Keeping, Refusal, Request, Server};
+use net_proto::fault::{Code, Fault};
+use serde_json::{Map, Value, json};
+
+use crate::site::Site;
+
+/// Server of a device over a pipe.
+pub(crate) struct Device {
+    site: Arc<Site>,
+}
+
+impl Device {
+    pub(crate) fn new(site: Arc<Site>) -> Self {
+        Self { site }
+    }
+
+    fn clean(&self, fault: Fault) -> Fault {
+        fault.cleaned(|text| self.site.redactor.text(text))
+    }
+}
+
+impl Server for Device {
+    fn about(&self) -> About {
+        let name = self.site.settings.name.clone();
+        let instructions = "A router. Reads are fresh and hide secrets. A change: network.cli.configure shows its diff, network.commit applies it for \
+            some seconds, network.commit with confirm keeps it; unconfirmed, it is rolled back by itself.";
+        About {
+            title: format!("Router {name}").into(),
+            name: name.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            instructions: instructions.into(),
+        }
+    }
+
+    fn capabilities(&self, era: Era) -> Value {
+        let settings = &self.site.settings;
+        let network = json!({
+            "yangModules": [],
+            "cliDialect": "frr",
+            "configDatastore": ["running", "candidate", "operational"],
+            "notificationStream": [],
+            "maxBulkEdit": settings.max_bulk_edit,
+            "supportsRollback": true,
+            "rollbackTimeout": settings.longest_window,
+        });
+        let mut all = json!({ "resources": {}, "experimental": { "network": network } });
+        if era == Era::Initialize {
+            all["network"] = network;
+        }
+        all
+    }
+
+    fn keeping(&self) -> Keeping {
+        Keeping { milliseconds: 0, scope: "private" }
+    }
+
+    fn tools(&self) -> Vec<Value> {
+        tools::definitions()
+    }
+
+    async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+        // A change goes on to its end in a task of its own, also where its caller is gone.
+        let (site, tool, arguments) = (Arc::clone(&self.site), tool.to_owned(), arguments.clone());
+        let done = tokio::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;
+        let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the call broke off: {error}"))));
+        done.or_else(|fault| refused(request.era, &self.clean(fault)))
+    }
+
+    fn resources(&self) -> Vec<Value> {
+        reads::resources()
+    }
+
+    fn templates(&self) -> Vec<Value> {
+        reads::templates()
+    }
+
+    async fn read(&self, request: &Request, uri: &str, params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
+        let cursor = params.get("cursor").and_then(Value::as_str);
+        reads::read(&self.site, uri, cursor).await.map_err(|fault| unread(request.era, &self.clean(fault)))
+    }
+}
+
+/// A tool that failed: an error of the draft's in the initialize era, a result with the same code in the stateless era, where MCP keeps the
+/// draft's numbers for other errors.
+fn refused(era: Era, fault: &Fault) -> Result<Value, Refusal> {
+    match era {
+        Era::Initialize => Err(rpc(&fault.to_error())),
+        Era::Stateless => Ok(fault.to_result()),
+    }
+}
+
+fn unread(era: Era, fault: &Fault) -> Refusal {
+    rpc(&if era == Era::Initialize { fault.to_error() } else { fault.to_stateless_error() })
+}
+
+fn rpc(error: &Value) -> Refusal {
+    Refusal::Rpc {
+        code: error["code"].as_i64().unwrap_or(-32603),
+        message: error["message"].as_str().unwrap_or_default().to_owned(),
+        data: error.get("data").cloned(),
+    }
+}

@@ -1,0 +1,198 @@
+//! The tools of a device: definitions and actions. Not the form of a fault, which depends on the era.
+
+use mcp_server::Arguments;
+use net_proto::change::{DeviceChange, Edits};
+use net_proto::fault::{Code, Fault};
+use serde_json::{Value, json};
+
+use super::reads::{self, YANG};
+use crate::clock::{now, written};
+use crate::site::{Preview, Site};
+
+/// Names of all tools of the draft.
+const NAMES: [&str; 8] = [
+    "network.cli.exec",
+    "network.cli.configure",
+    "network.yang.get",
+    "network.yang.edit",
+    "network.commit",
+    "network.rollback",
+    "network.file.pull",
+    "network.file.push",
+];
+
+/// Owner of all changes over MCP: the rules of the gate decide about callers.
+const CALLER: &str = "mcp";
+
+/// Definitions of the tools.
+pub(crate) fn definitions() -> Vec<Value> {
+    let text = |about: &str| json!({ "type": "string", "description": about });
+    let reads = json!({ "readOnlyHint": true, "openWorldHint": false });
+    let writes =
+        |destroys: bool| json!({ "readOnlyHint": false, "destructiveHint": destroys, "idempotentHint": false, "openWorldHint": false });
+    let tool = |name: &str, about: &str, properties: Value, required: Value, annotations: &Value| {
+        let schema = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+        json!({ "name": name, "description": about, "inputSchema": schema, "annotations": annotations })
+    };
+    let commands = json!({ "type": "array", "items": { "type": "string" }, "minItems": 1, "description": "Commands of the configuration mode, one a line" });
+    let file = text("running-config, candidate-config or startup-config");
+    let mut all = vec![
+        tool(
+            NAMES[0],
+            "Runs one show command and gives its output, without secrets",
+            json!({ "cmd": text("The command, such as: show ip route") }),
+            json!(["cmd"]),
+            &reads,
+        ),
+        tool(
+            NAMES[1],
+            "Adds commands to the candidate and shows the diff that a commit would apply. Changes nothing on the device",
+            json!({ "commands": commands }),
+            json!(["commands"]),
+            &writes(false),
+        ),
+        tool(NAMES[2], "Reads a YANG node", json!({ "path": text("The path") }), json!(["path"]), &reads),
+        tool(
+            NAMES[3],
+            "Edits the candidate by YANG paths",
+            json!({ "target": text("candidate"), "edit": { "type": "array" } }),
+            json!(["edit"]),
+            &writes(false),
+        ),
+        tool(
+            NAMES[4],
+            "Applies the candidate for some seconds, or confirms what was applied. What nobody confirms is rolled back by itself",
+            json!({
+                "confirmed": { "type": "integer", "minimum": 1, "description": "Seconds until it is rolled back" },
+                "confirm": { "type": "boolean", "description": "true: keeps what was applied" },
+                "hash": text("The hash that the diff was shown with; another candidate is refused"),
+            }),
+            json!([]),
+            &writes(true),
+        ),
+        tool(
+            NAMES[5],
+            "Brings the old configuration back before its time, or lets go of the candidate",
+            json!({}),
+            json!([]),
+            &writes(true),
+        ),
+        tool(NAMES[6], "Gives a configuration as text, without secrets", json!({ "filename": file }), json!(["filename"]), &reads),
+        tool(
+            NAMES[7],
+            "Makes a whole configuration the candidate and shows the diff. Changes nothing on the device",
+            json!({ "filename": file, "content": text("The configuration") }),
+            json!(["filename", "content"]),
+            &writes(false),
+        ),
+    ];
+    for yang in [2, 3] {
+        all[yang]["available"] = false.into();
+        all[yang]["_meta"] = json!({ "available": false });
+    }
+    all
+}
+
+/// Calls a tool.
+pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
+    match tool {
+        "network.cli.exec" => exec(site, arguments).await,
+        "network.cli.configure" => {
+            let commands = commands(arguments)?;
+            Ok(shown(site, &site.edit(CALLER, Edits::Commands(commands)).await?))
+        }
+        "network.commit" if arguments.get("confirm").and_then(Value::as_bool) == Some(true) => {
+            let is_saved = site.confirm(false).await?;
+            let text = if is_saved { "Confirmed, and saved." } else { "Confirmed, but not saved: it is gone when the device restarts." };
+            Ok(answer(text, json!({ "status": "confirmed", "saved": is_saved })))
+        }
+        "network.commit" => commit(site, arguments).await,
+        "network.rollback" => {
+            site.roll_back(CALLER).await?;
+            Ok(answer("The old configuration runs.", json!({ "status": "rolled-back" })))
+        }
+        "network.file.pull" => {
+            let name = text(arguments, "filename")?;
+            let content = reads::file(site, name).await?;
+            Ok(answer(&content, json!({ "filename": name, "content": content })))
+        }
+        "network.file.push" => {
+            if !matches!(text(arguments, "filename")?, "candidate-config" | "running-config") {
+                return Err(invalid(
+                    "`filename` is candidate-config: a commit applies it, and its confirmation writes what the device starts with",
+                ));
+            }
+            let whole = text(arguments, "content")?.to_owned();
+            Ok(shown(site, &site.edit(CALLER, Edits::Whole(whole)).await?))
+        }
+        _ => Err(Fault::new(Code::ConfigIncompatible, YANG).at(tool)),
+    }
+}
+
+async fn exec(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
+    let command = text(arguments, "cmd").or_else(|_| text(arguments, "command"))?;
+    let output = site.redactor.text(&reads::show(site, command).await?);
+    Ok(answer(&output, json!({ "stdout": output })))
+}
+
+async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
+    let seconds = match arguments.get("confirmed") {
+        None => None,
+        Some(seconds) => Some(seconds.as_u64().ok_or_else(|| invalid("`confirmed` is a whole number of seconds"))?),
+    };
+    let hash = arguments.get("hash").and_then(Value::as_str);
+    let record = site.commit(CALLER, seconds, hash).await?;
+    let change = record.change.as_ref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the change is gone"))?;
+    let (left, until) = window(change);
+    let how = format!("It is rolled back at {until} unless network.commit is called with confirm: true.");
+    let members = json!({ "status": "committed", "rollbackTimeout": left, "deadline": until, "commit-id": change.id });
+    Ok(answer(&format!("Applied for {left} s. {how}"), members))
+}
+
+fn window(change: &DeviceChange) -> (u64, String) {
+    let now = now();
+    let left = change.deadline.as_ref().map_or(0, |deadline| deadline.left(&now));
+    (left.div_ceil(1000), written(now.wall.saturating_add(left)))
+}
+
+fn shown(site: &Site, shown: &Preview) -> Value {
+    let Preview { change, diff } = shown;
+    let advice = format!("network.commit with confirmed: {} applies it.", site.settings.confirm_within);
+    let members = json!({ "commit-id": change.id, "diff": diff, "hash": change.hash, "base": change.base });
+    answer(&format!("{diff}\nNothing is applied yet. {advice}"), members)
+}
+
+/// Makes a result for MCP and for the draft: text, structure, and the draft's members at the top.
+fn answer(text: &str, members: Value) -> Value {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }], "structuredContent": members });
+    if let (Some(result), Value::Object(members)) = (result.as_object_mut(), members) {
+        result.extend(members);
+    }
+    result
+}
+
+fn commands(arguments: &Arguments) -> Result<Vec<String>, Fault> {
+    let lines: Vec<String> = match arguments.get("commands").or_else(|| arguments.get("lines")) {
+        Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::String(lines)) => lines.lines().map(str::to_owned).collect(),
+        _ => return Err(invalid("`commands` is a list of commands")),
+    };
+    match lines.iter().find(|line| line.contains(|c: char| c.is_control())) {
+        Some(_) => Err(invalid("a command is one line without control characters")),
+        // In the configuration mode, `do` runs commands of the exec mode.
+        None if lines.iter().any(|line| line.split_whitespace().next() == Some("do")) => Err(Fault::new(
+            Code::AccessDenied,
+            "`do` runs what is no configuration: only commands of the configuration mode are let through",
+        )),
+        None if lines.iter().all(|line| line.trim().is_empty()) => Err(invalid("`commands` holds no command")),
+        None => Ok(lines),
+    }
+}
+
+fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<&'a str, Fault> {
+    arguments.get(name).and_then(Value::as_str).ok_or_else(|| invalid(&format!("`{name}` is missing")))
+}
+
+fn invalid(why: &str) -> Fault {
+    Fault::new(Code::InvalidParams, why)
+}

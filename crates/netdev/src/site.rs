@@ -1,0 +1,229 @@
+//! A device with settings, record and backend, and the actions on the change of the device. The only way to a device for every process. Does
+//! not know MCP.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use equipment::{Confirmation, Settings};
+use net_proto::change::{Author, DeviceChange, Edits, ChangeOutcome, Reason, ChangeRecord, Terms, Transaction, diff, discard, edit, take_over, text};
+use net_proto::fault::{Code, Fault};
+use net_proto::redact::{MARK, Redactor};
+use runtime::whole::{self, Readers};
+use serde::Serialize;
+
+use crate::backend::Frr;
+use crate::clock::{now, written};
+use crate::drive::drive;
+
+use crate::store::Store;
+
+/// Longest time to wait for another process at work on the device.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A device.
+#[derive(Clone, Debug)]
+pub struct Site {
+    pub(crate) settings: Settings,
+    pub(crate) state: PathBuf,
+    pub(crate) store: Store,
+    pub(crate) backend: Frr,
+    pub(crate) redactor: Redactor,
+}
+
+/// State of the change of a device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Standing {
+    pub device: String,
+    /// `none` for a device without a change.
+    pub phase: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Moment of the rollback, and seconds until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+/// A candidate and the diff for people.
+#[derive(Clone, Debug)]
+pub(crate) struct Preview {
+    pub(crate) change: DeviceChange,
+    pub(crate) diff: String,
+}
+
+impl Site {
+    /// Opens a device with the record below `state`.
+    ///
+    /// # Errors
+    /// The directory of the record can't be made.
+    pub fn open(settings: Settings, state: &Path) -> std::io::Result<Self> {
+        let (store, backend) = (Store::open(state, &settings.name)?, Frr::new(&settings));
+        Ok(Self { settings, state: state.to_owned(), store, backend, redactor: Redactor::default() })
+    }
+
+    /// Tries the way to the device; answers the first line of `show version`.
+    ///
+    /// # Errors
+    /// The way to the device is broken.
+    pub async fn try_reach(&self) -> Result<String, Fault> {
+        let version = self.backend.exec("show version").await?;
+        self.backend.running().await?;
+        Ok(version.lines().next().unwrap_or_default().to_owned())
+    }
+
+    /// State of the change.
+    ///
+    /// # Errors
+    /// The record can't be read.
+    pub fn standing(&self) -> Result<Standing, Fault> {
+        let (record, now) = (self.store.load()?, now());
+        let change = record.change.as_ref();
+        let deadline = change.and_then(|change| change.deadline.as_ref());
+        Ok(Standing {
+            device: self.settings.name.clone(),
+            phase: change.map_or("none", |change| change.phase.as_str()).to_owned(),
+            change: change.map(|change| change.id.clone()),
+            owner: change.map(|change| change.owner.clone()),
+            deadline: deadline.map(|deadline| written(now.wall.saturating_add(deadline.left(&now)))),
+            seconds_left: deadline.map(|deadline| deadline.left(&now).div_ceil(1000)),
+            reason: change.and_then(|change| change.reason.clone()),
+        })
+    }
+
+    /// Adds to the candidate of `who`; answers the diff.
+    pub(crate) async fn edit(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
+        self.may_write()?;
+        let size = match &edits {
+            Edits::Commands(commands) => commands.len(),
+            Edits::Whole(text) if text.contains(MARK) => {
+                let detail = format!("the file holds {MARK} where a secret was hidden: write the secret, or leave the line out");
+                return Err(Fault::new(Code::ConfigIncompatible, detail));
+            }
+            Edits::Whole(text) => text.lines().count(),
+        };
+        if matches!(edits, Edits::Commands(_)) && size > self.settings.max_bulk_edit {
+            let most = self.settings.max_bulk_edit;
+            return Err(Fault::new(
+                Code::ConfigIncompatible,
+                format!("{size} edits in one call, and {most} are allowed: send them in parts"),
+            ));
+        }
+        let _lock = self.store.lock(PATIENCE).await?;
+        let running = self.backend.running().await?;
+        let author = Author { device: &self.settings.name, who };
+        let record = edit(&self.store.load()?, author, edits, &running, &text::FRR, &now())?;
+        let shown = self.shown(&record, &running)?;
+        let file = self.written("check.conf", &shown.change.candidate)?;
+        self.backend.validate(&file).await?;
+        self.keep(&record)?;
+        Ok(shown)
+    }
+
+    /// The candidate and the present diff.
+    pub(crate) async fn candidate(&self) -> Result<Preview, Fault> {
+        let running = self.backend.running().await?;
+        self.shown(&self.store.load()?, &running)
+    }
+
+    fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {
+        let change = record.live().cloned().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
+        let base = change.snapshot.as_deref().unwrap_or(running);
+        Ok(Preview { diff: self.redactor.text(&diff(base, &change, &text::FRR)), change })
+    }
+
+    /// Commits the candidate of `who` for some seconds.
+    pub(crate) async fn commit(&self, who: &str, seconds: Option<u64>, hash: Option<&str>) -> Result<ChangeRecord, Fault> {
+        self.may_write()?;
+        let window = seconds.unwrap_or(self.settings.confirm_within);
+        let longest = self.settings.longest_window;
+        if window == 0 || window > longest {
+            return Err(Fault::new(Code::InvalidParams, format!("`confirmed` is 1 to {longest} seconds")));
+        }
+        let lock = self.store.lock(PATIENCE).await?;
+        let terms = Terms { who, window: window * 1000, hash, can_undo: true };
+        let transaction = Transaction::commit(self.store.load()?, terms, &now())?;
+        match drive(self, transaction, &lock).await {
+            (record, Ok(ChangeOutcome::Committed)) => Ok(record),
+            (_, Ok(_)) => {
+                Err(Fault::new(Code::ConfirmedCommitTimeout, "the device took longer than the window; the old configuration runs"))
+            }
+            (_, Err(fault)) => Err(fault),
+        }
+    }
+
+    /// Confirms the pending change; answers true if the device saved the new configuration as well.
+    ///
+    /// # Errors
+    /// Nothing is pending, the deadline is over, or the record can't be written.
+    pub async fn confirm(&self, is_person: bool) -> Result<bool, Fault> {
+        if !is_person && self.settings.confirmation == Confirmation::Person {
+            let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
+            return Err(Fault::new(Code::AccessDenied, detail));
+        }
+        let lock = self.store.lock(PATIENCE).await?;
+        let transaction = Transaction::confirm(&self.store.load()?, &now())?;
+        let (_, outcome) = drive(self, transaction, &lock).await;
+        Ok(matches!(outcome?, ChangeOutcome::Confirmed { is_saved: true }))
+    }
+
+    /// Takes a pending change back, or lets go of the candidate.
+    ///
+    /// # Errors
+    /// Nothing is pending or open, another owns the candidate, or the old configuration does not come back.
+    pub async fn roll_back(&self, who: &str) -> Result<(), Fault> {
+        let lock = self.store.lock(PATIENCE).await?;
+        let record = self.store.load()?;
+        if record.pending().is_none() {
+            return self.keep(&discard(&record, who, &now())?);
+        }
+        let transaction = Transaction::roll_back(record, Reason::Asked(who.to_owned()))?;
+        drive(self, transaction, &lock).await.1.map(drop)
+    }
+
+    /// Makes somebody else the owner of the change.
+    ///
+    /// # Errors
+    /// No change is open or pending.
+    pub async fn take_over(&self, who: &str) -> Result<(), Fault> {
+        let _lock = self.store.lock(PATIENCE).await?;
+        self.keep(&take_over(&self.store.load()?, who, &now())?)
+    }
+
+    /// Takes back a change past the deadline. False: nothing is due, or another process holds the lock.
+    pub(crate) async fn restore_if_due(&self) -> Result<bool, Fault> {
+        if self.store.load()?.pending().is_none() {
+            return Ok(false);
+        }
+        let Ok(lock) = self.store.lock(Duration::ZERO).await else { return Ok(false) };
+        let record = self.store.load()?;
+        let Some(reason) = record.due(&now()) else { return Ok(false) };
+        drive(self, Transaction::roll_back(record, reason)?, &lock).await.1.map(|_| true)
+    }
+
+    /// A file in the directory of the device.
+    pub(crate) fn written(&self, name: &str, content: &str) -> Result<PathBuf, Fault> {
+        let path = self.store.file(name);
+        whole::replace_for_now(&path, content.as_bytes(), Readers::Owner).map_err(|error| unwritten(&error))?;
+        Ok(path)
+    }
+
+    pub(crate) fn keep(&self, record: &ChangeRecord) -> Result<(), Fault> {
+        self.store.keep(record).map_err(|error| unwritten(&error))
+    }
+
+    fn may_write(&self) -> Result<(), Fault> {
+        if self.settings.read_only {
+            return Err(Fault::new(Code::AccessDenied, "this device is read only by its configuration"));
+        }
+        Ok(())
+    }
+}
+
+fn unwritten(error: &std::io::Error) -> Fault {
+    Fault::new(Code::HardwareFailure, format!("the record of the change can't be written, so nothing was changed: {error}"))
+}

@@ -1,0 +1,95 @@
+//! The record of a device on the disk, and the lock for a single process at a time. Does not know the meaning of a record.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use net_proto::change::Record;
+use net_proto::fault::{Code, Fault};
+use runtime::whole::{self, Readers};
+use rustix::fs::{FlockOperation, flock};
+
+/// How often a taken lock is tried again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Directory of a device.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    dir: PathBuf,
+}
+
+/// The right to change a device, held by a process and by the children that inherited the lock.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Lock {
+    /// The lock again, for a child process: the lock lasts until both processes have ended.
+    pub(crate) fn shared(&self) -> io::Result<File> {
+        self.0.try_clone()
+    }
+}
+
+impl Store {
+    pub(crate) fn open(state: &Path, device: &str) -> io::Result<Self> {
+        let dir = state.join("devices").join(device);
+        whole::make_dirs(&dir, 0o700)?;
+        Ok(Self { dir })
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// The record; a new record for a new device.
+    pub(crate) fn load(&self) -> Result<ChangeRecord, Fault> {
+        let path = self.file("change.json");
+        let unreadable = |why: String| Fault::new(Code::RollbackFailed, format!("{} can't be read: {why}", path.display()));
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ChangeRecord::default()),
+            Err(error) => Err(unreadable(error.to_string())),
+        }
+    }
+
+    /// Brings a record to the disk. Only the owner may read the file, since configurations hold secrets.
+    pub(crate) fn keep(&self, record: &ChangeRecord) -> io::Result<()> {
+        whole::replace(&self.file("change.json"), &serde_json::to_vec_pretty(record)?, Readers::Owner)
+    }
+
+    /// Waits for the lock of the device.
+    pub(crate) async fn lock(&self, patience: Duration) -> Result<Lock, Fault> {
+        let failed = |error: io::Error| Fault::new(Code::AccessDenied, format!("the lock of the device can't be taken: {error}"));
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.file("lock")).map_err(failed)?;
+        let end = Instant::now() + patience;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Lock(file)),
+                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => tokio::time::sleep(AGAIN).await,
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    return Err(Fault::new(Code::AccessDenied, "locked: another change of this device is under way").retryable());
+                }
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lock_is_held_once_and_by_children() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), "r1").unwrap();
+        let lock = store.lock(Duration::ZERO).await.unwrap();
+        assert!(store.lock(Duration::ZERO).await.unwrap_err().may_retry);
+        let child = lock.shared().unwrap();
+        drop(lock);
+        assert!(store.lock(Duration::ZERO).await.is_err());
+        drop(child);
+        store.lock(Duration::ZERO).await.unwrap();
+    }
+}
