@@ -1,0 +1,318 @@
+"""What is checked in the lab, inside its namespaces: reads, and changes that are confirmed, forgotten, interrupted and refused (NM-02, NM-03,
+NM-08, NM-09, NM-12, NM-14), all through the shipped binary and a gate.
+
+The device itself is the judge: each check looks at what FRR runs, never at what was answered alone.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from gateway import Gateway, binary  # noqa: E402
+from network import lab  # noqa: E402
+from report import Report  # noqa: E402
+from wire import Legacy, Modern  # noqa: E402
+
+CONFIG = """
+[device.r1]
+pathspace = "r1"
+longest_window = "60s"
+
+[device.r2]
+pathspace = "r2"
+read_only = true
+
+[device.r3]
+pathspace = "r3"
+confirmation = "person"
+health = [{ command = "show ip ospf neighbor", expect = "Full" }]
+"""
+WINDOW = 4
+
+
+class Device:
+    """One device behind the gate, called by a client of the stateless era."""
+
+    def __init__(self, gateway, name):
+        self.wire = Modern(gateway.url(name))
+        tools = self.wire.tools()
+        self.named = {re.sub(r"[_.]+", ".", tool): tool for tool in tools}
+        self.tools = {re.sub(r"[_.]+", ".", tool): definition for tool, definition in tools.items()}
+
+    def call(self, tool, **arguments):
+        """The result of a tool."""
+        return self.wire.tool(self.named[tool], arguments).result
+
+    def code(self, tool, **arguments):
+        """The draft's number of a tool that fails; the detail too."""
+        result = self.call(tool, **arguments)
+        structured = result.get("structuredContent") or {}
+        return structured.get("code"), (structured.get("data") or {}).get("detail", str(result)[:400])
+
+    def change(self, *commands):
+        """Makes a candidate; the structure of the answer."""
+        return self.call("network.cli.configure", commands=list(commands))["structuredContent"]
+
+    def read(self, path):
+        """The text of a resource."""
+        return self.wire.call("resources/read", {"uri": f"network:///{path}"}).result["contents"][0]["text"]
+
+
+def until(seconds, holds):
+    """Waits until something holds; answers how long, None when it did not."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        if holds():
+            return time.monotonic() - began
+        time.sleep(0.1)
+    return None
+
+
+def processes(word):
+    """Processes of the binary under test with this word among their arguments: id by id."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(binary()) == arguments[0] and word.encode() in arguments:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def reads(report, device, gateway):
+    """NM-02, NM-03, NM-12: reads come from the device at that moment, and hide its secrets."""
+    wanted = {"network.cli.exec", "network.cli.configure", "network.yang.get", "network.yang.edit", "network.commit", "network.rollback",
+              "network.file.pull", "network.file.push"}
+    report.equal("network: all eight tools are listed", wanted - set(device.tools), set())
+    shown = device.call("network.cli.exec", cmd="show running-config")
+    report.check("network: secrets of BGP are in no answer", lab.PASSWORD not in json.dumps(shown) and "neighbor 10.0.12.2 password" in json.dumps(shown),
+                 json.dumps(shown)[:600])
+    pulled = device.call("network.file.pull", filename="running-config")
+    report.check("network: nor in a file that is pulled", lab.PASSWORD not in json.dumps(pulled) and "router ospf" in json.dumps(pulled))
+    report.check("network: nor in the resource", lab.PASSWORD not in device.read("file/running-config"))
+    routes = json.loads(device.read("routing/ipv4/route-table"))["ietf-routing:routes"]["route"]
+    report.check("network: the routing table is the one of FRR",
+                 {r["destination-prefix"] for r in routes} == set(json.loads(lab.vtysh("r1", "show ip route json"))), str(routes)[:600])
+    lan = json.loads(device.read("interface/lan0"))["openconfig-interfaces:interface"]
+    report.equal("network: an interface is up", lan["state"]["oper-status"], "UP")
+    lab.sh("ip", "-n", "r1", "link", "set", "lan0", "down")
+    down = until(5, lambda: json.loads(device.read("interface/lan0"))["openconfig-interfaces:interface"]["state"]["oper-status"] == "DOWN")
+    report.check("network: a read is fresh: the interface is down once it is", down is not None)
+    lab.sh("ip", "-n", "r1", "link", "set", "lan0", "up")
+    report.check("network: lines of the log", "BGP" in device.read("log/syslog/last50") or "OSPF" in device.read("log/syslog/last50"))
+    report.check("network: the record of the gate holds no secret", lab.PASSWORD.encode() not in b"".join(
+        file.read_bytes() for file in Path(gateway.home.dir).rglob("*.jsonl")))
+
+
+def injections(report, device):
+    """NM-12: what only looks like a show command is refused and reaches nothing."""
+    before = lab.running("r1")
+    for command in ("show version\nconfigure terminal\nhostname owned", "configure terminal", "copy /tmp/x running-config", "clear ip bgp *",
+                    "show version ; write", "show run | redirect /tmp/x", "ping 10.0.12.2", "show history"):
+        code, detail = device.code("network.cli.exec", cmd=command)
+        report.check(f"network: {command!r} is refused", code in (-32083, -32084, -32602), f"{code} {detail}")
+    report.equal("network: and the device runs what it ran", lab.running("r1"), before)
+
+
+def confirmed(report, device):
+    """NM-09: a change is shown, applied for some seconds, confirmed, and stays, also in what the device starts with."""
+    before = lab.running("r1")
+    shown = device.change("interface lan0", "description changed by hand of an agent", "ip route 10.77.0.0/16 blackhole")
+    report.check("network: the diff shows the change", "+ description changed by hand of an agent" in shown["diff"] and
+                 "- description customer-lan" in shown["diff"] and "+ip route 10.77.0.0/16 blackhole" in shown["diff"], shown["diff"])
+    report.equal("network: a diff applies nothing", lab.running("r1"), before)
+    done = device.call("network.commit", confirmed=30, hash=shown["hash"])
+    report.equal("network: it is committed for the time asked for", (done["structuredContent"]["status"], done["structuredContent"]["rollbackTimeout"]),
+                 ("committed", 30))
+    report.check("network: the device runs it", "description changed by hand of an agent" in lab.running("r1") and
+                 "ip route 10.77.0.0/16 blackhole" in lab.running("r1"))
+    code, detail = device.code("network.cli.configure", commands=["hostname x"])
+    report.check("network: while it waits, nobody else changes the device", code == -32083 and "waits for its confirmation" in detail, f"{code} {detail}")
+    kept = device.call("network.commit", confirm=True)["structuredContent"]
+    report.equal("network: it is confirmed and saved", (kept["status"], kept["saved"]), ("confirmed", True))
+    report.check("network: FRR starts with it", "changed by hand of an agent" in Path("/etc/frr/r1/frr.conf").read_text())
+    report.check("network: the guard ends by itself", until(5, lambda: not processes("guard")) is not None)
+
+
+def forgotten(report, device):
+    """NM-09: a change that nobody confirms is gone when its time is over, byte for byte."""
+    before = lab.running("r1")
+    device.change("router bgp 65001", "neighbor 10.0.13.3 timers 2 6", "no neighbor 10.0.12.2 timers")
+    device.call("network.commit", confirmed=WINDOW)
+    report.check("network: the forgotten change runs", "timers 2 6" in lab.running("r1"))
+    took = until(WINDOW + 20, lambda: lab.running("r1") == before)
+    report.check("network: the forgotten change is gone, byte for byte", took is not None, lab.running("r1"))
+    code, detail = device.code("network.commit", confirm=True)
+    report.check("network: who confirms too late is told so", code == -32086, f"{code} {detail}")
+
+
+def killed(report, gateway):
+    """NM-09: gate and device process die by SIGKILL, and the device returns to its old configuration by itself."""
+    device = Device(gateway, "r1")
+    before = lab.running("r1")
+    device.change("router ospf", "no network 10.0.0.0/16 area 0", "interface lan0", "no description", "description dead man")
+    device.call("network.commit", confirmed=WINDOW + 2)
+    report.check("network: the change runs before the kill", "dead man" in lab.running("r1"))
+    servers = processes("serve")
+    gateway.kill()
+    for pid in servers:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    report.equal("network: no server of a device lives any more", processes("serve"), [])
+    took = until(WINDOW + 25, lambda: lab.running("r1") == before)
+    report.check("network: after the kills the old configuration is back, byte for byte", took is not None, lab.running("r1"))
+    gateway.start()
+
+
+def all_killed(report, gateway):
+    """NM-09: the guard dies too; whoever starts next restores the device from the record on the disk."""
+    device = Device(gateway, "r1")
+    before = lab.running("r1")
+    device.change("interface lan0", "description nobody left")
+    device.call("network.commit", confirmed=WINDOW)
+    servers = processes("serve") + processes("guard")
+    gateway.kill()
+    for pid in servers:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    time.sleep(WINDOW + 1)
+    report.check("network: with all dead the change is still there", "nobody left" in lab.running("r1"))
+    gateway.start()
+    took = until(20, lambda: lab.running("r1") == before)
+    report.check("network: the next process restores the device, byte for byte", took is not None, lab.running("r1"))
+
+
+def amid(report, gateway):
+    """NM-09: the server dies while the device is being changed."""
+    before = lab.running("r1")
+    survived = []
+    for delay in (0.05, 0.2, 0.4, 0.6):
+        device = Device(gateway, "r1")
+        device.change("interface lan0", f"description amid {delay}", "ip route 10.78.0.0/16 blackhole")
+        caller = subprocess.Popen([sys.executable, "-c", f"""
+import sys; sys.path.insert(0, {str(Path(__file__).resolve().parent.parent)!r})
+from wire import Modern
+Modern({gateway.url('r1')!r}, timeout=20).tool({device.named['network.commit']!r}, {{"confirmed": {WINDOW}}})"""], stderr=subprocess.DEVNULL)
+        time.sleep(0.3 + delay)
+        for pid in processes("serve"):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        caller.wait(30)
+        took = until(WINDOW + 25, lambda: lab.running("r1") == before and not processes("guard"))
+        if took is None:
+            survived.append((delay, lab.running("r1")))
+        until(10, lambda: gateway.get("/readyz")[0] == 200)
+        reset(gateway)
+    report.check("network: a kill amid a commit leaves nothing", not survived, str(survived)[:2000])
+
+
+def reset(gateway):
+    """Lets go of a candidate that a killed server left open."""
+    device = Device(gateway, "r1")
+    device.call("network.rollback")
+
+
+def drift(report, device):
+    """NM-09: what somebody changed by hand since the diff was shown makes the commit void."""
+    shown = device.change("interface lan0", "description late")
+    lab.vtysh("r1", "configure terminal", "interface lan0", "ip address 192.168.101.1/24")
+    before = lab.running("r1")
+    code, detail = device.code("network.commit", confirmed=WINDOW, hash=shown["hash"])
+    report.check("network: a commit after a drift is refused", code == -32084 and "changed since the diff" in detail, f"{code} {detail}")
+    report.equal("network: and nothing of it was applied", lab.running("r1"), before)
+    again = device.change("interface lan0", "description late")
+    code, detail = device.code("network.commit", confirmed=WINDOW, hash=shown["hash"])
+    report.check("network: nor is a candidate committed by the hash of another", again["hash"] != shown["hash"] and code == -32084, f"{code} {detail}")
+    device.call("network.rollback")
+    lab.vtysh("r1", "configure terminal", "interface lan0", "no ip address 192.168.101.1/24")
+
+
+def refused(report, gateway, device):
+    """NM-08, NM-12, NM-13: what the device or its configuration refuses, with its code, and nothing half applied."""
+    before = lab.running("r1")
+    code, detail = device.code("network.cli.configure", commands=["interface lan0", "descriptionn x"])
+    report.check("network: bad syntax is refused by the device's own check", code == -32084 and "line" in detail, f"{code} {detail}")
+    device.change("router bgp 65099", "bgp router-id 9.9.9.9")
+    code, detail = device.code("network.commit", confirmed=WINDOW)
+    report.check("network: what FRR applies by half is taken back", code in (-32084, -32085), f"{code} {detail}")
+    report.equal("network: the device runs what it ran", lab.running("r1"), before)
+    code, detail = Device(gateway, "r2").code("network.cli.configure", commands=["hostname x"])
+    report.check("network: a device that is read only stays so", code == -32083 and "read only" in detail, f"{code} {detail}")
+    code, detail = device.code("network.commit", confirmed=9999)
+    report.check("network: a window beyond the longest is refused", code == -32602, f"{code} {detail}")
+    code, detail = device.code("network.cli.configure", commands=[f"ip route 10.99.{n // 256}.{n % 256}/32 blackhole" for n in range(1001)])
+    report.check("network: more edits than allowed are refused", code == -32084 and "1000 are allowed" in detail, f"{code} {detail}")
+    code, detail = device.code("network.yang.get", path="/openconfig-interfaces:interfaces")
+    report.check("network: YANG tools say that there is no YANG", code == -32084 and device.tools["network.yang.get"]["_meta"]["available"] is False,
+                 f"{code} {detail}")
+    client = Legacy(gateway.url("r1"))
+    error = client.tool(device.named["network.yang.get"], {"path": "/x"})
+    told = error.error.get("code") or (error.message or {}).get("result", {}).get("structuredContent", {}).get("code")
+    report.equal("network: a client of the initialize era is told the same code", told, -32084)
+
+
+def person(report, gateway):
+    """NM-09: where a person confirms, the agent can not; health is looked at before a change counts."""
+    device = Device(gateway, "r3")
+    before = lab.running("r3")
+    device.change("interface lan0", "description by a person")
+    device.call("network.commit", confirmed=40)
+    code, detail = device.code("network.commit", confirm=True)
+    report.check("network: an agent does not confirm where a person does", code == -32083 and "banyan device confirm r3" in detail, f"{code} {detail}")
+    config = ["--config", os.path.join(gateway.home.dir, "banyan.toml")]
+    listed = json.loads(gateway.told("device", "list", "--json", *config))["devices"]
+    r3 = next(one for one in listed if one["device"] == "r3")
+    report.check("network: the list shows what waits and how long", r3["phase"] == "applied" and 0 < r3["seconds_left"] <= 40 and r3["owner"] == "mcp", str(listed))
+    report.check("network: a person confirms", "confirmed" in gateway.told("device", "confirm", "r3", *config) and "by a person" in lab.running("r3"))
+    device.change("router ospf", "no network 10.0.0.0/16 area 0")
+    after = lab.running("r3")
+    code, detail = device.code("network.commit", confirmed=40)
+    report.check("network: a change that cuts the neighbours is taken back at once", code == -32084 and "show ip ospf neighbor" in detail, f"{code} {detail}")
+    report.check("network: and OSPF runs as before", lab.running("r3") == after and after != before, lab.running("r3"))
+
+
+def unreachable(report, device):
+    """NM-08: a router whose daemons are gone is unreachable, and may be tried again."""
+    pids = [int(Path(f"/run/frr/r1/{daemon}.pid").read_text()) for daemon in ("zebra", "staticd", "ospfd", "bgpd", "mgmtd")
+            if Path(f"/run/frr/r1/{daemon}.pid").exists()]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    code, detail = device.code("network.cli.exec", cmd="show version")
+    report.check("network: a router that is down is told as such", code == -32082, f"{code} {detail}")
+
+
+def main():
+    report = Report()
+    lab.start()
+    with Gateway("network", {}, config=CONFIG) as gateway:
+        device = Device(gateway, "r1")
+        report.guard("network/reads", lambda: reads(report, device, gateway))
+        report.guard("network/injections", lambda: injections(report, device))
+        report.guard("network/confirmed", lambda: confirmed(report, device))
+        report.guard("network/forgotten", lambda: forgotten(report, device))
+        report.guard("network/drift", lambda: drift(report, device))
+        report.guard("network/refused", lambda: refused(report, gateway, device))
+        report.guard("network/person", lambda: person(report, gateway))
+        report.guard("network/killed", lambda: killed(report, gateway))
+        report.guard("network/all_killed", lambda: all_killed(report, gateway))
+        report.guard("network/amid", lambda: amid(report, gateway))
+        report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
+    sys.exit(report.finish())
+
+
+if __name__ == "__main__":
+    main()
