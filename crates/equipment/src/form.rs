@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use config::Flaw;
 use config::file::At;
-use config::reading::Reading;
+use config::reading::FileReading;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,6 +40,19 @@ pub(crate) struct Device {
     confirmation: Option<Confirmation>,
     /// `true`: nothing is ever changed. Default: `false`.
     read_only: bool,
+    /// First words of commands that may be run although they are no known reads, each word in full. Where any is named, reads that none names
+    /// are refused.
+    #[schemars(example = &["show ip route"])]
+    allow_commands: Vec<String>,
+    /// First words of commands that are refused, however they are shortened.
+    #[schemars(example = &["show running-config"])]
+    deny_commands: Vec<String>,
+    /// First words of lines of the configuration. Where any is named, other lines are refused.
+    #[schemars(example = &["interface", "description"])]
+    allow_lines: Vec<String>,
+    /// First words of lines of the configuration that are refused, however they are shortened.
+    #[schemars(example = &["router bgp"])]
+    deny_lines: Vec<String>,
     /// Most commands of a call. Default: 1000.
     #[schemars(range(min = 1))]
     max_bulk_edit: Option<usize>,
@@ -51,7 +64,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn settings(&self, name: &str, reading: &mut Reading<'_>) -> Settings {
+    pub(crate) fn settings(&self, name: &str, reading: &mut FileReading<'_>) -> Settings {
         let defaults = Settings::new(name);
         let mut seconds =
             |text: &Option<At<String>>, default: u64| reading.duration(text.as_ref()).map_or(default, |time| time.as_secs().max(1));
@@ -70,6 +83,10 @@ impl Device {
             longest_window,
             confirmation: self.confirmation.unwrap_or_default(),
             read_only: self.read_only,
+            allow_commands: self.allow_commands.clone(),
+            deny_commands: self.deny_commands.clone(),
+            allow_lines: self.allow_lines.clone(),
+            deny_lines: self.deny_lines.clone(),
             max_bulk_edit: self.max_bulk_edit.unwrap_or(defaults.max_bulk_edit),
             command_timeout,
             health: self.health.clone(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use banyan_model::Segment;
 use config::diff::Change;
-use config::reading::Reading;
+use config::reading::FileReading;
 use config::resolved::{Config, Mount, Process, Transport};
 use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
@@ -27,7 +27,7 @@ pub struct Devices(pub BTreeMap<String, Settings>);
 impl Section for DeviceSection {
     type Form = form::DeviceForm;
 
-    fn resolve(&self, form: &Self::Form, reading: &mut Reading<'_>, config: &mut Config) {
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         let mut devices = Devices::default();
         for (name, device) in &form.device {
             let segment = Segment::new(name.get()).unwrap_or_else(|bad| {

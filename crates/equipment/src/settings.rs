@@ -31,6 +31,15 @@ pub struct Settings {
     /// Nothing is ever changed.
     #[serde(default)]
     pub read_only: bool,
+    /// Rules on commands and on lines of the configuration, each the first words of a command.
+    #[serde(default)]
+    pub allow_commands: Vec<String>,
+    #[serde(default)]
+    pub deny_commands: Vec<String>,
+    #[serde(default)]
+    pub allow_lines: Vec<String>,
+    #[serde(default)]
+    pub deny_lines: Vec<String>,
     /// Most commands or edits of a call.
     #[serde(default = "max_bulk_edit")]
     pub max_bulk_edit: usize,
@@ -100,6 +109,10 @@ impl Settings {
             longest_window: window(),
             confirmation: Confirmation::default(),
             read_only: false,
+            allow_commands: Vec::new(),
+            deny_commands: Vec::new(),
+            allow_lines: Vec::new(),
+            deny_lines: Vec::new(),
             max_bulk_edit: max_bulk_edit(),
             command_timeout: command_timeout(),
             health: Vec::new(),

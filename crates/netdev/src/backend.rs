@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use equipment::Settings;
+use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 
 use crate::command::{Output, run};
@@ -19,21 +21,23 @@ pub(crate) struct Frr {
     pathspace: Option<String>,
     bindir: String,
     timeout: Duration,
+    dialect: Arc<Dialect>,
 }
 
 impl Frr {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, dialect: Arc<Dialect>) -> Self {
         let bindir = settings.bindir.clone().unwrap_or_else(|| "/usr/bin".to_owned());
-        Self { pathspace: settings.pathspace.clone(), bindir, timeout: Duration::from_secs(settings.command_timeout) }
+        Self { pathspace: settings.pathspace.clone(), bindir, timeout: Duration::from_secs(settings.command_timeout), dialect }
     }
 
     /// Answer to one command of the exec mode.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
         let output = self.vtysh(&["-c", command]).await?;
-        if output.is_success && !output.stdout.starts_with("% ") {
-            return Ok(output.stdout);
+        match self.dialect.fault(command, &output.stdout) {
+            Some(fault) => Err(fault),
+            None if output.is_success => Ok(output.stdout),
+            None => Err(self.refused(command, &output)),
         }
-        Err(refused(command, &output))
     }
 
     /// The running configuration without the head lines of `vtysh`.
@@ -50,7 +54,7 @@ impl Frr {
     /// Checks the syntax of a whole configuration, on the device and without a change.
     pub(crate) async fn validate(&self, file: &Path) -> Result<(), Fault> {
         let output = self.vtysh(&["-C", "-f", &file.display().to_string()]).await?;
-        if output.is_success { Ok(()) } else { Err(refused("the candidate", &output)) }
+        if output.is_success { Ok(()) } else { Err(self.refused("candidate-config", &output)) }
     }
 
     /// Brings the device to the configuration in `file`. `held` stays open until the reload has ended, also after the death of this process.
@@ -84,18 +88,13 @@ impl Frr {
         all.extend(arguments);
         run(&all, self.timeout, None).await
     }
-}
 
-fn refused(what: &str, output: &Output) -> Fault {
-    let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join(" ");
-    let said = said.trim();
-    if said.contains("failed to connect to any daemons") || said.contains("Failure to communicate") {
-        return Fault::new(Code::Unreachable, format!("FRR does not run: {said}")).retryable();
+    /// The fault of a `vtysh` that failed.
+    fn refused(&self, what: &str, output: &Output) -> Fault {
+        let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join("\n");
+        let unknown = || Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(&said))).at(what);
+        self.dialect.fault(what, &said).unwrap_or_else(unknown)
     }
-    if said.contains("Permission denied") {
-        return Fault::new(Code::AccessDenied, said);
-    }
-    Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(said))).at(what)
 }
 
 /// The end of a long text, where programs put errors.

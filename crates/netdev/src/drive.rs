@@ -1,6 +1,6 @@
 //! Carries out the wishes of a transaction, one after another. Decides nothing.
 
-use net_proto::change::{DeviceChange, StepResult, ChangeOutcome, ChangeRecord, Transaction, Want};
+use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, StepResult, Transaction, Want};
 use net_proto::fault::{Code, Fault};
 
 use crate::clock::now;

@@ -2,12 +2,17 @@
 //! not know MCP.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use equipment::{Confirmation, Settings};
-use net_proto::change::{Author, DeviceChange, Edits, ChangeOutcome, Reason, ChangeRecord, Terms, Transaction, diff, discard, edit, take_over, text};
+use net_proto::change::{
+    Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Reason, Terms, Transaction, diff, discard, edit, take_over, text,
+};
+use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 use net_proto::redact::{MARK, Redactor};
+use net_proto::role::{CommandRule, DeviceAction, Role, RuleEffect};
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
@@ -28,6 +33,8 @@ pub struct Site {
     pub(crate) store: Store,
     pub(crate) backend: Frr,
     pub(crate) redactor: Redactor,
+    dialect: Arc<Dialect>,
+    role: Role,
 }
 
 /// State of the change of a device.
@@ -62,8 +69,10 @@ impl Site {
     /// # Errors
     /// The directory of the record can't be made.
     pub fn open(settings: Settings, state: &Path) -> std::io::Result<Self> {
-        let (store, backend) = (Store::open(state, &settings.name)?, Frr::new(&settings));
-        Ok(Self { settings, state: state.to_owned(), store, backend, redactor: Redactor::default() })
+        let store = Store::open(state, &settings.name)?;
+        let dialect = Dialect::named("frr").ok_or_else(|| std::io::Error::other("the dialect `frr` can't be read"))?;
+        let (backend, role) = (Frr::new(&settings, Arc::clone(&dialect)), role(&settings));
+        Ok(Self { settings, state: state.to_owned(), store, backend, redactor: Redactor::default(), dialect, role })
     }
 
     /// Tries the way to the device; answers the first line of `show version`.
@@ -97,22 +106,7 @@ impl Site {
 
     /// Adds to the candidate of `who`; answers the diff.
     pub(crate) async fn edit(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
-        self.may_write()?;
-        let size = match &edits {
-            Edits::Commands(commands) => commands.len(),
-            Edits::Whole(text) if text.contains(MARK) => {
-                let detail = format!("the file holds {MARK} where a secret was hidden: write the secret, or leave the line out");
-                return Err(Fault::new(Code::ConfigIncompatible, detail));
-            }
-            Edits::Whole(text) => text.lines().count(),
-        };
-        if matches!(edits, Edits::Commands(_)) && size > self.settings.max_bulk_edit {
-            let most = self.settings.max_bulk_edit;
-            return Err(Fault::new(
-                Code::ConfigIncompatible,
-                format!("{size} edits in one call, and {most} are allowed: send them in parts"),
-            ));
-        }
+        self.may_edit(&edits)?;
         let _lock = self.store.lock(PATIENCE).await?;
         let running = self.backend.running().await?;
         let author = Author { device: &self.settings.name, who };
@@ -138,7 +132,7 @@ impl Site {
 
     /// Commits the candidate of `who` for some seconds.
     pub(crate) async fn commit(&self, who: &str, seconds: Option<u64>, hash: Option<&str>) -> Result<ChangeRecord, Fault> {
-        self.may_write()?;
+        self.may_change()?;
         let window = seconds.unwrap_or(self.settings.confirm_within);
         let longest = self.settings.longest_window;
         if window == 0 || window > longest {
@@ -164,6 +158,9 @@ impl Site {
         if !is_person && self.settings.confirmation == Confirmation::Person {
             let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
             return Err(Fault::new(Code::AccessDenied, detail));
+        }
+        if !is_person {
+            self.may_change()?;
         }
         let lock = self.store.lock(PATIENCE).await?;
         let transaction = Transaction::confirm(&self.store.load()?, &now())?;
@@ -216,12 +213,57 @@ impl Site {
         self.store.keep(record).map_err(|error| unwritten(&error))
     }
 
-    fn may_write(&self) -> Result<(), Fault> {
-        if self.settings.read_only {
-            return Err(Fault::new(Code::AccessDenied, "this device is read only by its configuration"));
+    /// Runs a command that only shows something, or that a rule of the device allows.
+    pub(crate) async fn show(&self, command: &str) -> Result<String, Fault> {
+        let command = self.dialect.command(command)?;
+        self.role.permit(DeviceAction::Command(&command), seconds())?;
+        self.backend.exec(&command.text).await
+    }
+
+    fn may_change(&self) -> Result<(), Fault> {
+        self.role.permit(DeviceAction::Commit, seconds()).map(drop)
+    }
+
+    fn may_edit(&self, edits: &Edits) -> Result<(), Fault> {
+        self.may_change()?;
+        let lines: Vec<&str> = match edits {
+            Edits::Commands(commands) => commands.iter().map(String::as_str).collect(),
+            Edits::Whole(_) if !self.role.lines.is_empty() => {
+                let detail = "rules on lines hold for this device, and a whole file could pass them by: use network.cli.configure";
+                return Err(Fault::new(Code::AccessDenied, detail));
+            }
+            // Ends of blocks and of the file are no lines of their own.
+            Edits::Whole(text) => text.lines().map(str::trim).filter(|line| *line != "end").collect(),
+        };
+        let most = self.settings.max_bulk_edit;
+        if matches!(edits, Edits::Commands(_)) && lines.len() > most {
+            let detail = format!("{} edits in one call, and {most} are allowed: send them in parts", lines.len());
+            return Err(Fault::new(Code::ConfigIncompatible, detail));
+        }
+        for line in lines {
+            if line.contains(MARK) {
+                let detail = format!("a line holds {MARK} where a secret was hidden: write the secret, or leave the line out");
+                return Err(Fault::new(Code::ConfigIncompatible, detail).at(line));
+            }
+            self.role.permit(DeviceAction::ConfigLine(self.dialect.config_line(line)?), seconds())?;
         }
         Ok(())
     }
+}
+
+/// Rules of a device for all callers; the gate has rules for each.
+fn role(settings: &Settings) -> Role {
+    let rules = |effect: RuleEffect, texts: &[String]| texts.iter().map(|text| CommandRule::new(effect, text)).collect::<Vec<_>>();
+    let both = |allow: &[String], deny: &[String]| [rules(RuleEffect::Allow, allow), rules(RuleEffect::Deny, deny)].concat();
+    let mut commands = both(&settings.allow_commands, &settings.deny_commands);
+    // Lines that others typed, secrets included.
+    commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
+    let lines = both(&settings.allow_lines, &settings.deny_lines);
+    Role { name: settings.name.clone(), is_read_only: settings.read_only, commands, lines, ..Role::default() }
+}
+
+fn seconds() -> u64 {
+    now().wall / 1000
 }
 
 fn unwritten(error: &std::io::Error) -> Fault {

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use net_proto::change::Record;
+use net_proto::change::ChangeRecord;
 use net_proto::fault::{Code, Fault};
 use runtime::whole::{self, Readers};
 use rustix::fs::{FlockOperation, flock};

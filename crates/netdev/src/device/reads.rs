@@ -75,22 +75,6 @@ pub(crate) async fn read(site: &Site, uri: &str, cursor: Option<&str>) -> Result
     Ok(Some(structured(site, uri, kind, data, next)))
 }
 
-/// Output of a `show` command; others are refused.
-pub(crate) async fn show(site: &Site, command: &str) -> Result<String, Fault> {
-    let denied = |why: &str| Err(Fault::new(Code::AccessDenied, why).at(command.escape_debug().to_string()));
-    if command.contains(|c: char| c.is_control() || c == ';') {
-        return denied("one command in one line, without control characters");
-    }
-    let (shown, filter) = command.split_once('|').map_or((command, None), |(shown, filter)| (shown, Some(filter)));
-    if filter.is_some_and(|filter| !filter.trim_start().starts_with("include ") || filter.contains('|')) {
-        return denied("of filters, only one `| include PATTERN` is let through");
-    }
-    if shown.split_whitespace().next() != Some("show") || shown.split_whitespace().nth(1).is_none_or(|word| "history".starts_with(word)) {
-        return denied("only show commands are let through here");
-    }
-    site.backend.exec(command).await
-}
-
 /// A configuration without secrets.
 pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     let text = match name {
