@@ -9,10 +9,14 @@ use equipment::Settings;
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 
-use crate::command::{Output, run};
+use tokio::sync::Semaphore;
+
+use crate::command::{Output, last, run};
 
 /// Longest time for `frr-reload.py`.
 const RELOAD: Duration = Duration::from_secs(60);
+/// Most `vtysh` at a time.
+const SESSIONS: usize = 4;
 const RELOADER: &str = "/usr/lib/frr/frr-reload.py";
 
 /// An FRR on this machine.
@@ -22,12 +26,20 @@ pub(crate) struct Frr {
     bindir: String,
     timeout: Duration,
     dialect: Arc<Dialect>,
+    /// Room for further `vtysh` beside those that run.
+    room: Arc<Semaphore>,
 }
 
 impl Frr {
     pub(crate) fn new(settings: &Settings, dialect: Arc<Dialect>) -> Self {
         let bindir = settings.bindir.clone().unwrap_or_else(|| "/usr/bin".to_owned());
-        Self { pathspace: settings.pathspace.clone(), bindir, timeout: Duration::from_secs(settings.command_timeout), dialect }
+        Self {
+            pathspace: settings.pathspace.clone(),
+            bindir,
+            timeout: Duration::from_secs(settings.command_timeout),
+            dialect,
+            room: Arc::new(Semaphore::new(SESSIONS)),
+        }
     }
 
     /// Answer to one command of the exec mode.
@@ -35,6 +47,8 @@ impl Frr {
         let output = self.vtysh(&["-c", command]).await?;
         match self.dialect.fault(command, &output.stdout) {
             Some(fault) => Err(fault),
+            // `ping` and its like say on standard error why there is nothing to show.
+            None if output.is_success && output.stdout.trim().is_empty() => Ok(output.stderr),
             None if output.is_success => Ok(output.stdout),
             None => Err(self.refused(command, &output)),
         }
@@ -59,9 +73,13 @@ impl Frr {
 
     /// Brings the device to the configuration in `file`. `held` stays open until the reload has ended, also after the death of this process.
     pub(crate) async fn reload(&self, file: &Path, held: File) -> Result<(), Fault> {
+        // Commands lie in a file meanwhile, which nobody else may read. A file named `frr.conf` in the directory of configurations is the one
+        // that `frr-reload.py` does not save as what FRR starts with.
+        let beside = file.parent().unwrap_or(file).display().to_string();
         let file = file.display().to_string();
         let seconds = RELOAD.as_secs().to_string();
-        let mut program = vec!["timeout", "-k", "5", &seconds, RELOADER, "--reload", "--stdout", "--bindir", &self.bindir];
+        let mut program =
+            vec!["timeout", "-k", "5", &seconds, RELOADER, "--reload", "--stdout", "--bindir", &self.bindir, "--rundir", &beside, "--confdir", &beside];
         if let Some(pathspace) = &self.pathspace {
             program.extend(["-N", pathspace]);
         }
@@ -86,6 +104,7 @@ impl Frr {
             all.extend(["-N", pathspace]);
         }
         all.extend(arguments);
+        let _one = self.room.acquire().await.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
         run(&all, self.timeout, None).await
     }
 
@@ -95,11 +114,4 @@ impl Frr {
         let unknown = || Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(&said))).at(what);
         self.dialect.fault(what, &said).unwrap_or_else(unknown)
     }
-}
-
-/// The end of a long text, where programs put errors.
-fn last(text: &str) -> &str {
-    let text = text.trim();
-    let from = text.len().saturating_sub(600);
-    (from..text.len()).find(|at| text.is_char_boundary(*at)).map_or("", |at| &text[at..])
 }

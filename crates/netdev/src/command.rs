@@ -24,26 +24,34 @@ pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>)
     let [name, arguments @ ..] = program else { return Err(Fault::new(Code::ConfigIncompatible, "there is no program to run")) };
     let mut command = Command::new(name);
     command.args(arguments).stdin(held.map_or_else(Stdio::null, Stdio::from)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.process_group(0).kill_on_drop(true);
+    // `vtysh` writes a history below its home, and the commands of a change hold passwords.
+    command.process_group(0).kill_on_drop(true).env("HOME", "/nonexistent");
     let absent = |error: std::io::Error| Fault::new(Code::Unreachable, format!("{name} can't be started: {error}"));
     let mut child = command.spawn().map_err(absent)?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let all = async { tokio::join!(bounded(stdout), bounded(stderr), child.wait()) };
-    let done = tokio::time::timeout(timeout, all).await;
-    let (stdout, stderr, status) = match done {
-        Ok((Ok(stdout), Ok(stderr), Ok(status))) => (stdout, stderr, status),
-        Ok((Err(too_long), ..) | (_, Err(too_long), _)) => {
-            kill_group(group);
-            return Err(too_long);
-        }
-        Ok((_, _, Err(error))) => return Err(absent(error)),
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let (reads_stdout, reads_stderr) = (read(child.stdout.take(), &mut stdout), read(child.stderr.take(), &mut stderr));
+    let ended = tokio::time::timeout(timeout, async { tokio::join!(reads_stdout, reads_stderr, child.wait()).2 }).await;
+    if stdout.len().max(stderr.len()) as u64 > OUTPUT {
+        kill_group(group);
+        return Err(Fault::from(Trouble::TooLong { limit: OUTPUT as usize }));
+    }
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    match ended {
+        Ok(status) => Ok(Output { stdout, stderr, is_success: status.map_err(absent)?.success() }),
         Err(_) => {
             kill_group(group);
-            return Err(Fault::new(Code::Timeout, format!("{name} did not end within {} s", timeout.as_secs())).retryable());
+            let so_far = if stdout.is_empty() { String::new() } else { format!(" and had printed: {}", last(&stdout)) };
+            Err(Fault::new(Code::Timeout, format!("{name} did not end within {} s{so_far}", timeout.as_secs())).retryable())
         }
-    };
-    Ok(Output { stdout, stderr, is_success: status.success() })
+    }
+}
+
+/// The end of a long text, where programs put errors.
+pub(crate) fn last(text: &str) -> &str {
+    let text = text.trim();
+    let from = text.len().saturating_sub(600);
+    (from..text.len()).find(|at| text.is_char_boundary(*at)).map_or("", |at| &text[at..])
 }
 
 /// Kills a program together with its children.
@@ -54,16 +62,16 @@ fn kill_group(group: Option<rustix::process::Pid>) {
     }
 }
 
-async fn bounded(stream: Option<impl AsyncRead + Unpin>) -> Result<String, Fault> {
-    let mut bytes = Vec::new();
+async fn read(stream: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     if let Some(stream) = stream {
         // A program that breaks off has printed what it has.
-        let _read = stream.take(OUTPUT + 1).read_to_end(&mut bytes).await;
+        let _read = stream.take(OUTPUT + 1).read_to_end(into).await;
     }
-    if bytes.len() as u64 > OUTPUT {
-        return Err(Fault::from(Trouble::TooLong { limit: OUTPUT as usize }));
-    }
-    Ok(String::from_utf8(bytes).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))
+}
+
+/// The text of bytes that usually are one.
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
@@ -73,8 +81,9 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_hangs_is_ended_with_its_children() {
         let began = std::time::Instant::now();
-        let fault = run(&["sh", "-c", "sleep 60 & wait"], Duration::from_millis(300), None).await.unwrap_err();
+        let fault = run(&["sh", "-c", "echo 64 bytes; sleep 60 & wait"], Duration::from_millis(300), None).await.unwrap_err();
         assert_eq!(fault.code, Code::Timeout);
+        assert!(fault.detail.contains("64 bytes"), "{}", fault.detail);
         assert!(fault.may_retry && began.elapsed() < Duration::from_secs(10));
     }
 

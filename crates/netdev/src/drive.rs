@@ -5,7 +5,7 @@ use net_proto::fault::{Code, Fault};
 
 use crate::clock::now;
 use crate::guard;
-use crate::site::Site;
+use crate::site::{Site, forget};
 use crate::store::Lock;
 
 /// Drives a transaction to the end; answers the last record.
@@ -40,9 +40,11 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
 }
 
 async fn reload(site: &Site, text: &str, lock: &Lock) -> Result<(), Fault> {
-    let file = site.written("wanted.conf", text)?;
+    let file = site.written("frr.conf", text)?;
     let held = lock.shared().map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
-    site.backend.reload(&file, held).await
+    let reloaded = site.backend.reload(&file, held).await;
+    forget(&file);
+    reloaded
 }
 
 async fn check(site: &Site) -> Result<(), Fault> {

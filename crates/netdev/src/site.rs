@@ -113,7 +113,9 @@ impl Site {
         let record = edit(&self.store.load()?, author, edits, &running, &text::FRR, &now())?;
         let shown = self.shown(&record, &running)?;
         let file = self.written("check.conf", &shown.change.candidate)?;
-        self.backend.validate(&file).await?;
+        let checked = self.backend.validate(&file).await;
+        forget(&file);
+        checked?;
         self.keep(&record)?;
         Ok(shown)
     }
@@ -249,6 +251,11 @@ impl Site {
         }
         Ok(())
     }
+}
+
+/// Removes a file with secrets; a file that is left is overwritten by the next change, and only the owner can read it.
+pub(crate) fn forget(file: &Path) {
+    drop(std::fs::remove_file(file));
 }
 
 /// Rules of a device for all callers; the gate has rules for each.

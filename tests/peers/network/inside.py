@@ -20,6 +20,9 @@ from report import Report  # noqa: E402
 from wire import Legacy, Modern  # noqa: E402
 
 CONFIG = """
+[audit]
+path = "record"
+
 [device.r1]
 pathspace = "r1"
 longest_window = "60s"
@@ -27,6 +30,16 @@ longest_window = "60s"
 [device.r2]
 pathspace = "r2"
 read_only = true
+command_timeout = "2s"
+deny_commands = ["show ip ospf database"]
+
+[device.lines]
+pathspace = "r2"
+allow_lines = ["interface lan0", "description"]
+deny_lines = ["shutdown"]
+
+[device.absent]
+pathspace = "r9"
 
 [device.r3]
 pathspace = "r3"
@@ -91,67 +104,130 @@ def reads(report, device, gateway):
     """NM-02, NM-03, NM-12: reads come from the device at that moment, and hide its secrets."""
     wanted = {"network.cli.exec", "network.cli.configure", "network.yang.get", "network.yang.edit", "network.commit", "network.rollback",
               "network.file.pull", "network.file.push"}
-    report.equal("network: all eight tools are listed", wanted - set(device.tools), set())
+    report.equal("NM-02: all eight tools are listed", wanted - set(device.tools), set())
     shown = device.call("network.cli.exec", cmd="show running-config")
-    report.check("network: secrets of BGP are in no answer", lab.PASSWORD not in json.dumps(shown) and "neighbor 10.0.12.2 password" in json.dumps(shown),
+    report.check("NM-12: secrets of BGP are in no answer", lab.PASSWORD not in json.dumps(shown) and "neighbor 10.0.12.2 password" in json.dumps(shown),
                  json.dumps(shown)[:600])
     pulled = device.call("network.file.pull", filename="running-config")
-    report.check("network: nor in a file that is pulled", lab.PASSWORD not in json.dumps(pulled) and "router ospf" in json.dumps(pulled))
-    report.check("network: nor in the resource", lab.PASSWORD not in device.read("file/running-config"))
+    report.check("NM-12: nor in a file that is pulled", lab.PASSWORD not in json.dumps(pulled) and "router ospf" in json.dumps(pulled))
+    report.check("NM-12: nor in the resource", lab.PASSWORD not in device.read("file/running-config"))
     routes = json.loads(device.read("routing/ipv4/route-table"))["ietf-routing:routes"]["route"]
-    report.check("network: the routing table is the one of FRR",
+    report.check("NM-03: the routing table is the one of FRR",
                  {r["destination-prefix"] for r in routes} == set(json.loads(lab.vtysh("r1", "show ip route json"))), str(routes)[:600])
     lan = json.loads(device.read("interface/lan0"))["openconfig-interfaces:interface"]
-    report.equal("network: an interface is up", lan["state"]["oper-status"], "UP")
+    report.equal("NM-03: an interface is up", lan["state"]["oper-status"], "UP")
     lab.sh("ip", "-n", "r1", "link", "set", "lan0", "down")
     down = until(5, lambda: json.loads(device.read("interface/lan0"))["openconfig-interfaces:interface"]["state"]["oper-status"] == "DOWN")
-    report.check("network: a read is fresh: the interface is down once it is", down is not None)
+    report.check("NM-03: a read is fresh: the interface is down once it is", down is not None)
     lab.sh("ip", "-n", "r1", "link", "set", "lan0", "up")
-    report.check("network: lines of the log", "BGP" in device.read("log/syslog/last50") or "OSPF" in device.read("log/syslog/last50"))
-    report.check("network: the record of the gate holds no secret", lab.PASSWORD.encode() not in b"".join(
-        file.read_bytes() for file in Path(gateway.home.dir).rglob("*.jsonl")))
+    report.check("NM-03: lines of the log", "BGP" in device.read("log/syslog/last50") or "OSPF" in device.read("log/syslog/last50"))
 
 
 def injections(report, device):
     """NM-12: what only looks like a show command is refused and reaches nothing."""
     before = lab.running("r1")
     for command in ("show version\nconfigure terminal\nhostname owned", "configure terminal", "copy /tmp/x running-config", "clear ip bgp *",
-                    "show version ; write", "show run | redirect /tmp/x", "ping 10.0.12.2", "show history"):
+                    "show version ; write", "show run | redirect /tmp/x", "show history", "sh hist", "start-shell"):
         code, detail = device.code("network.cli.exec", cmd=command)
-        report.check(f"network: {command!r} is refused", code in (-32083, -32084, -32602), f"{code} {detail}")
-    report.equal("network: and the device runs what it ran", lab.running("r1"), before)
+        report.check(f"NM-12: {command!r} is refused", code in (-32083, -32084, -32602), f"{code} {detail}")
+    report.equal("NM-12: and the device runs what it ran", lab.running("r1"), before)
+
+
+def rules(report, gateway):
+    """NM-12: rules of a device on commands and lines hold for every spelling."""
+    device = Device(gateway, "r2")
+    shown = device.call("network.cli.exec", cmd="sh ip ospf nei")
+    report.check("NM-12: a command that no rule forbids goes through, shortened too", "Full" in shown.get("stdout", ""), str(shown)[:400])
+    for command in ("show ip ospf database", "sh ip ospf data", "show ip ospf database router"):
+        code, detail = device.code("network.cli.exec", cmd=command)
+        report.check(f"NM-12: {command!r} is forbidden by a rule", code == -32083 and "forbids" in detail, f"{code} {detail}")
+    device = Device(gateway, "lines")
+    shown = device.change("interface lan0", "description allowed")
+    report.check("NM-12: a line that a rule allows is taken", "+ description allowed" in shown.get("diff", ""), str(shown))
+    device.call("network.rollback")
+    for lines in (["router ospf", "no network 10.0.0.0/16 area 0"], ["interface lan0", "shut"], ["do clear ip bgp *"]):
+        code, detail = device.code("network.cli.configure", commands=lines)
+        report.check(f"NM-12: {lines[-1]!r} is refused by the rules on lines", code == -32083, f"{code} {detail}")
+    code, detail = device.code("network.file.push", filename="candidate-config", content="hostname x\n")
+    report.check("NM-12: nor does a whole file pass by them", code == -32083, f"{code} {detail}")
+
+
+def recorded(gateway):
+    """Entries of the gate's record, as text."""
+    return [line for file in Path(gateway.home.dir).glob("record/chain-*/entries/*.jsonl") for line in file.read_bytes().splitlines()]
+
+
+def record(report, device, gateway):
+    """NM-12: the record of the gate holds the calls, and no secret of a device; nor does any file that others can read."""
+    before = len(recorded(gateway))
+    secret = "canary-typed-secret"
+    shown = device.change("router bgp 65001", f"neighbor 10.0.12.2 password {secret}")
+    report.check("NM-12: a secret that is typed is in no diff", secret not in json.dumps(shown) and "+ neighbor 10.0.12.2 password [redacted]" in shown["diff"],
+                 json.dumps(shown))
+    device.call("network.commit", confirmed=30)
+    report.check("NM-12: and the device has it", secret in lab.running("r1"))
+    device.call("network.rollback")
+    report.check("NM-12: and has it no more", secret not in lab.running("r1"))
+    entries = recorded(gateway)
+    text = b"\n".join(entries)
+    report.check("NM-12: the record holds an entry of each of these calls", len(entries) >= before + 3 and
+                 all(text.count(name) >= 1 for name in (b"cli.configure", b"network.commit", b"network.rollback")), text[-2000:])
+    report.check("NM-12: the record holds no secret", secret.encode() not in text and lab.PASSWORD.encode() not in text)
+    places = (gateway.home.dir, "/run/frr", "/run/netlab", "/etc/frr", "/var/log/frr")
+    files = [file for place in places for file in Path(place).rglob("*") if file.is_file()]
+    readable = [str(file) for file in files if file.stat().st_mode & 0o044 and secret.encode() in file.read_bytes()]
+    report.check("NM-12: no file that others can read holds it", files and not readable, str(readable))
+    report.check("NM-12: nor does a history of vtysh", not any(secret in file.read_text(errors="replace") for file in histories()))
+
+
+def histories():
+    """What vtysh keeps of commands."""
+    return [file for file in (Path.home() / ".history_frr", Path("/root/.history_frr")) if file.exists()]
+
+
+def timed_out(report, gateway):
+    """NM-08: a command that does not end is ended, with what it had printed."""
+    device = Device(gateway, "r2")
+    began = time.monotonic()
+    code, detail = device.code("network.cli.exec", cmd="ping 127.0.0.1")
+    report.check("NM-08: a command that hangs is ended", code == -32081 and "icmp_seq=1" in detail and time.monotonic() - began < 10, f"{code} {detail}")
+    left = [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"ping\0" in entry.read_bytes()]
+    report.equal("NM-08: and leaves no process behind", left, [])
+    code, detail = Device(gateway, "absent").code("network.cli.exec", cmd="show version")
+    report.check("NM-08: a router that does not run is unreachable", code == -32082, f"{code} {detail}")
 
 
 def confirmed(report, device):
     """NM-09: a change is shown, applied for some seconds, confirmed, and stays, also in what the device starts with."""
     before = lab.running("r1")
     shown = device.change("interface lan0", "description changed by hand of an agent", "ip route 10.77.0.0/16 blackhole")
-    report.check("network: the diff shows the change", "+ description changed by hand of an agent" in shown["diff"] and
-                 "- description customer-lan" in shown["diff"] and "+ip route 10.77.0.0/16 blackhole" in shown["diff"], shown["diff"])
-    report.equal("network: a diff applies nothing", lab.running("r1"), before)
+    report.check("NM-09: the diff shows the change", "- description customer-lan\n+ description changed by hand of an agent\n" in shown["diff"] and "+ip route 10.77.0.0/16 blackhole" in shown["diff"], shown["diff"])
+    report.equal("NM-09: a diff applies nothing", lab.running("r1"), before)
     done = device.call("network.commit", confirmed=30, hash=shown["hash"])
-    report.equal("network: it is committed for the time asked for", (done["structuredContent"]["status"], done["structuredContent"]["rollbackTimeout"]),
-                 ("committed", 30))
-    report.check("network: the device runs it", "description changed by hand of an agent" in lab.running("r1") and
+    status, left = done["structuredContent"]["status"], done["structuredContent"]["rollbackTimeout"]
+    report.check("NM-09: it is committed for the time asked for", status == "committed" and 20 < left <= 30, f"{status} {left}")
+    report.check("NM-09: the device runs it", "description changed by hand of an agent" in lab.running("r1") and
                  "ip route 10.77.0.0/16 blackhole" in lab.running("r1"))
     code, detail = device.code("network.cli.configure", commands=["hostname x"])
-    report.check("network: while it waits, nobody else changes the device", code == -32083 and "waits for its confirmation" in detail, f"{code} {detail}")
+    report.check("NM-09: while it waits, nobody else changes the device", code == -32083 and "waits for its confirmation" in detail, f"{code} {detail}")
     kept = device.call("network.commit", confirm=True)["structuredContent"]
-    report.equal("network: it is confirmed and saved", (kept["status"], kept["saved"]), ("confirmed", True))
-    report.check("network: FRR starts with it", "changed by hand of an agent" in Path("/etc/frr/r1/frr.conf").read_text())
-    report.check("network: the guard ends by itself", until(5, lambda: not processes("guard")) is not None)
+    report.equal("NM-09: it is confirmed and saved", (kept["status"], kept["saved"]), ("confirmed", True))
+    report.check("NM-09: FRR starts with it", "changed by hand of an agent" in Path("/etc/frr/r1/frr.conf").read_text())
+    report.check("NM-09: the guard ends by itself", until(5, lambda: not processes("guard")) is not None)
 
 
 def forgotten(report, device):
     """NM-09: a change that nobody confirms is gone when its time is over, byte for byte."""
-    before = lab.running("r1")
+    before, starts_with = lab.running("r1"), Path("/etc/frr/r1/frr.conf").read_text()
     device.change("router bgp 65001", "neighbor 10.0.13.3 timers 2 6", "no neighbor 10.0.12.2 timers")
     device.call("network.commit", confirmed=WINDOW)
-    report.check("network: the forgotten change runs", "timers 2 6" in lab.running("r1"))
+    report.check("NM-09: the forgotten change runs", "timers 2 6" in lab.running("r1"))
+    report.equal("NM-09: what nobody confirmed is not what FRR starts with", Path("/etc/frr/r1/frr.conf").read_text(), starts_with)
     took = until(WINDOW + 20, lambda: lab.running("r1") == before)
-    report.check("network: the forgotten change is gone, byte for byte", took is not None, lab.running("r1"))
+    report.check("NM-09: the forgotten change is gone, byte for byte", took is not None, lab.running("r1"))
+    report.equal("NM-09: nor is anything else once it is gone", Path("/etc/frr/r1/frr.conf").read_text(), starts_with)
     code, detail = device.code("network.commit", confirm=True)
-    report.check("network: who confirms too late is told so", code == -32086, f"{code} {detail}")
+    report.check("NM-09: who confirms too late is told so", code == -32086, f"{code} {detail}")
 
 
 def killed(report, gateway):
@@ -160,7 +236,7 @@ def killed(report, gateway):
     before = lab.running("r1")
     device.change("router ospf", "no network 10.0.0.0/16 area 0", "interface lan0", "no description", "description dead man")
     device.call("network.commit", confirmed=WINDOW + 2)
-    report.check("network: the change runs before the kill", "dead man" in lab.running("r1"))
+    report.check("NM-09: the change runs before the kill", "dead man" in lab.running("r1"))
     servers = processes("serve")
     gateway.kill()
     for pid in servers:
@@ -168,9 +244,9 @@ def killed(report, gateway):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    report.equal("network: no server of a device lives any more", processes("serve"), [])
+    report.equal("NM-09: no server of a device lives any more", processes("serve"), [])
     took = until(WINDOW + 25, lambda: lab.running("r1") == before)
-    report.check("network: after the kills the old configuration is back, byte for byte", took is not None, lab.running("r1"))
+    report.check("NM-09: after the kills the old configuration is back, byte for byte", took is not None, lab.running("r1"))
     gateway.start()
 
 
@@ -188,10 +264,10 @@ def all_killed(report, gateway):
         except ProcessLookupError:
             pass
     time.sleep(WINDOW + 1)
-    report.check("network: with all dead the change is still there", "nobody left" in lab.running("r1"))
+    report.check("NM-09: with all dead the change is still there", "nobody left" in lab.running("r1"))
     gateway.start()
     took = until(20, lambda: lab.running("r1") == before)
-    report.check("network: the next process restores the device, byte for byte", took is not None, lab.running("r1"))
+    report.check("NM-09: the next process restores the device, byte for byte", took is not None, lab.running("r1"))
 
 
 def amid(report, gateway):
@@ -215,15 +291,16 @@ Modern({gateway.url('r1')!r}, timeout=20).tool({device.named['network.commit']!r
         took = until(WINDOW + 25, lambda: lab.running("r1") == before and not processes("guard"))
         if took is None:
             survived.append((delay, lab.running("r1")))
-        until(10, lambda: gateway.get("/readyz")[0] == 200)
         reset(gateway)
-    report.check("network: a kill amid a commit leaves nothing", not survived, str(survived)[:2000])
+    report.check("NM-09: a kill amid a commit leaves nothing", not survived, str(survived)[:2000])
 
 
 def reset(gateway):
-    """Lets go of a candidate that a killed server left open."""
-    device = Device(gateway, "r1")
-    device.call("network.rollback")
+    """Waits for the server of a device to be back, and lets go of a candidate that the killed one left open."""
+    def is_back():
+        device = Device(gateway, "r1")
+        return device.named and "result" in device.wire.tool(device.named["network.rollback"], {}).message
+    until(20, is_back)
 
 
 def drift(report, device):
@@ -232,11 +309,11 @@ def drift(report, device):
     lab.vtysh("r1", "configure terminal", "interface lan0", "ip address 192.168.101.1/24")
     before = lab.running("r1")
     code, detail = device.code("network.commit", confirmed=WINDOW, hash=shown["hash"])
-    report.check("network: a commit after a drift is refused", code == -32084 and "changed since the diff" in detail, f"{code} {detail}")
-    report.equal("network: and nothing of it was applied", lab.running("r1"), before)
+    report.check("NM-09: a commit after a drift is refused", code == -32084 and "changed since the diff" in detail, f"{code} {detail}")
+    report.equal("NM-09: and nothing of it was applied", lab.running("r1"), before)
     again = device.change("interface lan0", "description late")
     code, detail = device.code("network.commit", confirmed=WINDOW, hash=shown["hash"])
-    report.check("network: nor is a candidate committed by the hash of another", again["hash"] != shown["hash"] and code == -32084, f"{code} {detail}")
+    report.check("NM-09: nor is a candidate committed by the hash of another", again["hash"] != shown["hash"] and code == -32084, f"{code} {detail}")
     device.call("network.rollback")
     lab.vtysh("r1", "configure terminal", "interface lan0", "no ip address 192.168.101.1/24")
 
@@ -245,24 +322,24 @@ def refused(report, gateway, device):
     """NM-08, NM-12, NM-13: what the device or its configuration refuses, with its code, and nothing half applied."""
     before = lab.running("r1")
     code, detail = device.code("network.cli.configure", commands=["interface lan0", "descriptionn x"])
-    report.check("network: bad syntax is refused by the device's own check", code == -32084 and "line" in detail, f"{code} {detail}")
+    report.check("NM-08: bad syntax is refused by the device's own check", code == -32084 and "line" in detail, f"{code} {detail}")
     device.change("router bgp 65099", "bgp router-id 9.9.9.9")
     code, detail = device.code("network.commit", confirmed=WINDOW)
-    report.check("network: what FRR applies by half is taken back", code in (-32084, -32085), f"{code} {detail}")
-    report.equal("network: the device runs what it ran", lab.running("r1"), before)
+    report.check("NM-08: what FRR applies by half is taken back", code in (-32084, -32085), f"{code} {detail}")
+    report.equal("NM-08: the device runs what it ran", lab.running("r1"), before)
     code, detail = Device(gateway, "r2").code("network.cli.configure", commands=["hostname x"])
-    report.check("network: a device that is read only stays so", code == -32083 and "read only" in detail, f"{code} {detail}")
+    report.check("NM-12: a device that is read-only stays so", code == -32083 and "read-only" in detail, f"{code} {detail}")
     code, detail = device.code("network.commit", confirmed=9999)
-    report.check("network: a window beyond the longest is refused", code == -32602, f"{code} {detail}")
+    report.check("NM-08: a window beyond the longest is refused", code == -32602, f"{code} {detail}")
     code, detail = device.code("network.cli.configure", commands=[f"ip route 10.99.{n // 256}.{n % 256}/32 blackhole" for n in range(1001)])
-    report.check("network: more edits than allowed are refused", code == -32084 and "1000 are allowed" in detail, f"{code} {detail}")
+    report.check("NM-13: more edits than allowed are refused", code == -32084 and "1000 are allowed" in detail, f"{code} {detail}")
     code, detail = device.code("network.yang.get", path="/openconfig-interfaces:interfaces")
-    report.check("network: YANG tools say that there is no YANG", code == -32084 and device.tools["network.yang.get"]["_meta"]["available"] is False,
+    report.check("NM-02: YANG tools say that there is no YANG", code == -32084 and device.tools["network.yang.get"]["_meta"]["available"] is False,
                  f"{code} {detail}")
     client = Legacy(gateway.url("r1"))
     error = client.tool(device.named["network.yang.get"], {"path": "/x"})
     told = error.error.get("code") or (error.message or {}).get("result", {}).get("structuredContent", {}).get("code")
-    report.equal("network: a client of the initialize era is told the same code", told, -32084)
+    report.equal("NM-08: a client of the initialize era is told the same code", told, -32084)
 
 
 def person(report, gateway):
@@ -272,17 +349,17 @@ def person(report, gateway):
     device.change("interface lan0", "description by a person")
     device.call("network.commit", confirmed=40)
     code, detail = device.code("network.commit", confirm=True)
-    report.check("network: an agent does not confirm where a person does", code == -32083 and "banyan device confirm r3" in detail, f"{code} {detail}")
+    report.check("NM-09: an agent does not confirm where a person does", code == -32083 and "banyan device confirm r3" in detail, f"{code} {detail}")
     config = ["--config", os.path.join(gateway.home.dir, "banyan.toml")]
     listed = json.loads(gateway.told("device", "list", "--json", *config))["devices"]
     r3 = next(one for one in listed if one["device"] == "r3")
-    report.check("network: the list shows what waits and how long", r3["phase"] == "applied" and 0 < r3["seconds_left"] <= 40 and r3["owner"] == "mcp", str(listed))
-    report.check("network: a person confirms", "confirmed" in gateway.told("device", "confirm", "r3", *config) and "by a person" in lab.running("r3"))
+    report.check("NM-09: the list shows what waits and how long", r3["phase"] == "applied" and 0 < r3["seconds_left"] <= 40 and r3["owner"] == "mcp", str(listed))
+    report.check("NM-09: a person confirms", "confirmed" in gateway.told("device", "confirm", "r3", *config) and "by a person" in lab.running("r3"))
     device.change("router ospf", "no network 10.0.0.0/16 area 0")
     after = lab.running("r3")
     code, detail = device.code("network.commit", confirmed=40)
-    report.check("network: a change that cuts the neighbours is taken back at once", code == -32084 and "show ip ospf neighbor" in detail, f"{code} {detail}")
-    report.check("network: and OSPF runs as before", lab.running("r3") == after and after != before, lab.running("r3"))
+    report.check("NM-09: a change that cuts the neighbours is taken back at once", code == -32084 and "show ip ospf neighbor" in detail, f"{code} {detail}")
+    report.check("NM-09: and OSPF runs as before", lab.running("r3") == after and after != before, lab.running("r3"))
 
 
 def unreachable(report, device):
@@ -292,7 +369,7 @@ def unreachable(report, device):
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     code, detail = device.code("network.cli.exec", cmd="show version")
-    report.check("network: a router that is down is told as such", code == -32082, f"{code} {detail}")
+    report.check("NM-08: a router that is down is told as such", code == -32082, f"{code} {detail}")
 
 
 def main():
@@ -302,6 +379,9 @@ def main():
         device = Device(gateway, "r1")
         report.guard("network/reads", lambda: reads(report, device, gateway))
         report.guard("network/injections", lambda: injections(report, device))
+        report.guard("network/rules", lambda: rules(report, gateway))
+        report.guard("network/record", lambda: record(report, device, gateway))
+        report.guard("network/timed_out", lambda: timed_out(report, gateway))
         report.guard("network/confirmed", lambda: confirmed(report, device))
         report.guard("network/forgotten", lambda: forgotten(report, device))
         report.guard("network/drift", lambda: drift(report, device))

@@ -183,7 +183,12 @@ fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
         return output.json(&standing);
     }
     let Some(change) = &standing.change else { return output.line("no change was ever made through Banyan") };
-    output.line(&printable(&format!("change {change} of {}: {}", standing.owner.unwrap_or_default(), standing.phase)))?;
+    let why = standing.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    output.line(&printable(&format!(
+        "change {change} of {}: {}{why}",
+        standing.owner.unwrap_or_default(),
+        standing.phase.replace('_', " ")
+    )))?;
     if let (Some(deadline), Some(left)) = (standing.deadline, standing.seconds_left) {
         output.line(&format!("rolled back in {left} s, at {deadline}, unless `banyan device confirm {}` keeps it", printable(name)))?;
     }

@@ -1,5 +1,7 @@
 //! The change of a device as kept on the disk: candidate, owner, deadline and the old configuration. Writes nothing.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::text::revision;
@@ -109,6 +111,17 @@ pub enum Reason {
     Differs(String),
     /// The program ended in the middle.
     Interrupted,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout => f.write_str("nobody confirmed in time"),
+            Self::Asked(who) => write!(f, "{who} asked for the rollback"),
+            Self::Differs(detail) => f.write_str(detail),
+            Self::Interrupted => f.write_str("the program ended in the middle"),
+        }
+    }
 }
 
 /// A change of one device.

@@ -217,7 +217,10 @@ fn place(level: &mut Vec<LineNode>, line: &str, grammar: &Grammar) {
             return;
         }
         if let Some(replaced) = key(line, grammar) {
+            let at = level.iter().position(|node| key(&node.line, grammar) == Some(replaced)).unwrap_or(level.len());
             level.retain(|node| key(&node.line, grammar) != Some(replaced));
+            level.insert(at, LineNode { line: line.to_owned(), below: Vec::new() });
+            return;
         }
     }
     level.push(LineNode { line: line.to_owned(), below: Vec::new() });
@@ -302,7 +305,7 @@ mod tests {
     fn a_single_line_is_replaced_and_others_stay() {
         let text = merged(&["interface lan0", "description new lan", "ip address 192.168.9.1/24"]);
         assert!(
-            text.contains("interface lan0\n ip address 192.168.1.1/24\n description new lan\n ip address 192.168.9.1/24\nexit\n"),
+            text.contains("interface lan0\n description new lan\n ip address 192.168.1.1/24\n ip address 192.168.9.1/24\nexit\n"),
             "{text}"
         );
         let text = merged(&["router bgp 65001", " neighbor 10.0.12.2 timers 2 6"]);
@@ -322,7 +325,7 @@ mod tests {
     fn a_longer_key_is_another_line() {
         let mut tree = Tree::read("router bgp 1\n neighbor 10.0.0.1 timers 1 3\n neighbor 10.0.0.1 timers connect 5\nexit\n");
         tree.merge(["router bgp 1", "neighbor 10.0.0.1 timers 2 6"], &FRR);
-        assert!(tree.write(&FRR).contains(" neighbor 10.0.0.1 timers connect 5\n neighbor 10.0.0.1 timers 2 6\n"));
+        assert!(tree.write(&FRR).contains(" neighbor 10.0.0.1 timers 2 6\n neighbor 10.0.0.1 timers connect 5\n"));
         tree.merge(["router bgp 1", "no neighbor 10.0.0.1 timers"], &FRR);
         assert_eq!(tree.write(&FRR), "router bgp 1\n neighbor 10.0.0.1 timers connect 5\nexit\n");
         tree.merge(["router bgp 1", "no neighbor 10.0.0.1"], &FRR);

@@ -120,7 +120,10 @@ async fn one_interface(site: &Site, name: &str) -> Result<Option<Value>, Fault> 
 }
 
 fn interface(name: &str, facts: &Value) -> Value {
-    let status = |key: &str| facts[key].as_str().unwrap_or("unknown").to_uppercase();
+    let status = |key: &str| facts[key].as_str().map(str::to_uppercase);
+    let admin = status("administrativeStatus");
+    // FRR says nothing of the link of an interface that is shut down.
+    let oper = status("operationalStatus").or_else(|| admin.clone().filter(|admin| admin == "DOWN"));
     let addresses = facts["ipAddresses"].as_array().into_iter().flatten().filter_map(|one| one["address"].as_str()).map(|address| {
         let (ip, length) = address.split_once('/').unwrap_or((address, ""));
         json!({ "ip": ip, "prefix-length": length.parse::<u8>().ok() })
@@ -128,8 +131,8 @@ fn interface(name: &str, facts: &Value) -> Value {
     json!({
         "name": name,
         "state": {
-            "admin-status": status("administrativeStatus"),
-            "oper-status": status("operationalStatus"),
+            "admin-status": admin.as_deref().unwrap_or("UNKNOWN"),
+            "oper-status": oper.as_deref().unwrap_or("UNKNOWN"),
             "ifindex": facts["index"],
             "mtu": facts["mtu"],
             "description": facts.get("description"),
