@@ -112,8 +112,7 @@ def reads(report, device, gateway):
     report.check("NM-12: nor in a file that is pulled", lab.PASSWORD not in json.dumps(pulled) and "router ospf" in json.dumps(pulled))
     report.check("NM-12: nor in the resource", lab.PASSWORD not in device.read("file/running-config"))
     routes = json.loads(device.read("routing/ipv4/route-table"))["ietf-routing:routes"]["route"]
-    report.check("NM-03: the routing table is the one of FRR",
-                 {r["destination-prefix"] for r in routes} == set(json.loads(lab.vtysh("r1", "show ip route json"))), str(routes)[:600])
+    report.check("NM-03: the routing table is the one of FRR", routes and {r["destination-prefix"] for r in routes} == set(json.loads(lab.vtysh("r1", "show ip route json"))), str(routes)[:600])
     lan = json.loads(device.read("interface/lan0"))["openconfig-interfaces:interface"]
     report.equal("NM-03: an interface is up", lan["state"]["oper-status"], "UP")
     lab.sh("ip", "-n", "r1", "link", "set", "lan0", "down")
@@ -362,6 +361,30 @@ def person(report, gateway):
     report.check("NM-09: and OSPF runs as before", lab.running("r3") == after and after != before, lab.running("r3"))
 
 
+def command_line(report, gateway):
+    """NM-09: `banyan device` shows a change, brings the old configuration back, takes over, and adds only what it reached."""
+    config = ["--config", os.path.join(gateway.home.dir, "banyan.toml")]
+    device = Device(gateway, "r1")
+    before = lab.running("r1")
+    device.change("interface lan0", "description by the agent")
+    device.call("network.commit", confirmed=40)
+    told = gateway.told("device", "status", "r1", *config)
+    report.check("NM-09: the status names the change, its owner and its end", "of mcp: applied" in told and "banyan device confirm r1" in told, told)
+    report.check("NM-09: a person brings the old configuration back", "rolled back" in gateway.told("device", "rollback", "r1", *config) and
+                 lab.running("r1") == before, lab.running("r1"))
+    report.check("NM-09: and the status says why", "asked for the rollback" in gateway.told("device", "status", "r1", *config))
+    device.change("interface lan0", "description by the agent")
+    gateway.told("device", "take-over", "r1", *config)
+    code, detail = device.code("network.commit", confirmed=40)
+    report.check("NM-09: what a person took over, the agent does not commit", code == -32083 and "is being made by" in detail, f"{code} {detail}")
+    report.check("NM-09: and the person lets go of it", "rolled back" in gateway.told("device", "rollback", "r1", *config))
+    fresh = ["--config", gateway.home.write("fresh.toml", "")]
+    report.check("NM-14: a device that does not answer is not added", not gateway.told("device", "add", "gone", "--pathspace", "r9", *fresh) and
+                 "gone" not in Path(fresh[1]).read_text())
+    report.check("NM-14: a device is added once it answered", "FRRouting" in gateway.told("device", "add", "r2", "--pathspace", "r2", *fresh) and
+                 "[device.r2]" in Path(fresh[1]).read_text())
+
+
 def unreachable(report, device):
     """NM-08: a router whose daemons are gone is unreachable, and may be tried again."""
     pids = [int(Path(f"/run/frr/r1/{daemon}.pid").read_text()) for daemon in ("zebra", "staticd", "ospfd", "bgpd", "mgmtd")
@@ -387,6 +410,7 @@ def main():
         report.guard("network/drift", lambda: drift(report, device))
         report.guard("network/refused", lambda: refused(report, gateway, device))
         report.guard("network/person", lambda: person(report, gateway))
+        report.guard("network/command_line", lambda: command_line(report, gateway))
         report.guard("network/killed", lambda: killed(report, gateway))
         report.guard("network/all_killed", lambda: all_killed(report, gateway))
         report.guard("network/amid", lambda: amid(report, gateway))
