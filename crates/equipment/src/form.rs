@@ -8,7 +8,7 @@ use config::reading::FileReading;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::settings::{Backend, Confirmation, Health, Settings};
+use crate::settings::{Backend, Confirmation, DeviceSettings, Health};
 
 /// The key of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -64,8 +64,8 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn settings(&self, name: &str, reading: &mut FileReading<'_>) -> Settings {
-        let defaults = Settings::new(name);
+    pub(crate) fn settings(&self, name: &str, reading: &mut FileReading<'_>) -> DeviceSettings {
+        let defaults = DeviceSettings::new(name);
         let mut seconds =
             |text: &Option<At<String>>, default: u64| reading.duration(text.as_ref()).map_or(default, |time| time.as_secs().max(1));
         let confirm_within = seconds(&self.confirm_within, defaults.confirm_within);
@@ -75,7 +75,7 @@ impl Device {
             let flaw = Flaw::new(within.span(), "`confirm_within` is longer than `longest_window`");
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
-        Settings {
+        DeviceSettings {
             backend: self.backend.unwrap_or_default(),
             pathspace: self.pathspace.clone(),
             bindir: self.bindir.clone(),

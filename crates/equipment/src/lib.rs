@@ -14,7 +14,7 @@ use config::resolved::{Config, Mount, Process, Transport};
 use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 
-pub use settings::{Backend, Confirmation, Health, Settings};
+pub use settings::{Backend, Confirmation, DeviceSettings, Health};
 
 /// Network devices: `[device.NAME]`.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct DeviceSection;
 
 /// The devices of a configuration, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Devices(pub BTreeMap<String, Settings>);
+pub struct Devices(pub BTreeMap<String, DeviceSettings>);
 
 impl Section for DeviceSection {
     type Form = form::DeviceForm;
@@ -54,7 +54,7 @@ impl Section for DeviceSection {
 }
 
 /// The server process of a device: the same program again.
-fn process(settings: &Settings) -> Process {
+fn process(settings: &DeviceSettings) -> Process {
     let program = std::env::current_exe().map_or_else(|_| "banyan".to_owned(), |path| path.display().to_string());
     let settings = serde_json::to_string(settings).unwrap_or_default();
     let args = ["device", "serve", "--settings", &settings].map(SecretRef::plain).into();

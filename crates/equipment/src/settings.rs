@@ -1,4 +1,4 @@
-//! Settings of a device, as handed to the server process. Holds no secret.
+//! DeviceSettings of a device, as handed to the server process. Holds no secret.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ const WINDOW: u64 = 300;
 /// A device and the way to the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct DeviceSettings {
     pub name: String,
     #[serde(default)]
     pub backend: Backend,
@@ -97,7 +97,7 @@ const fn command_timeout() -> u64 {
     30
 }
 
-impl Settings {
+impl DeviceSettings {
     /// A device with all defaults.
     pub fn new(name: impl Into<String>) -> Self {
         Self {

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use equipment::Settings;
+use equipment::DeviceSettings;
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 
 use tokio::sync::Semaphore;
 
-use crate::command::{Output, last, run};
+use crate::command::{ProgramOutput, last, run};
 
 /// Longest time for `frr-reload.py`.
 const RELOAD: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ pub(crate) struct Frr {
 }
 
 impl Frr {
-    pub(crate) fn new(settings: &Settings, dialect: Arc<Dialect>) -> Self {
+    pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>) -> Self {
         let bindir = settings.bindir.clone().unwrap_or_else(|| "/usr/bin".to_owned());
         Self {
             pathspace: settings.pathspace.clone(),
@@ -78,8 +78,21 @@ impl Frr {
         let beside = file.parent().unwrap_or(file).display().to_string();
         let file = file.display().to_string();
         let seconds = RELOAD.as_secs().to_string();
-        let mut program =
-            vec!["timeout", "-k", "5", &seconds, RELOADER, "--reload", "--stdout", "--bindir", &self.bindir, "--rundir", &beside, "--confdir", &beside];
+        let mut program = vec![
+            "timeout",
+            "-k",
+            "5",
+            &seconds,
+            RELOADER,
+            "--reload",
+            "--stdout",
+            "--bindir",
+            &self.bindir,
+            "--rundir",
+            &beside,
+            "--confdir",
+            &beside,
+        ];
         if let Some(pathspace) = &self.pathspace {
             program.extend(["-N", pathspace]);
         }
@@ -97,7 +110,7 @@ impl Frr {
         self.exec("write memory").await.map(drop)
     }
 
-    async fn vtysh(&self, arguments: &[&str]) -> Result<Output, Fault> {
+    async fn vtysh(&self, arguments: &[&str]) -> Result<ProgramOutput, Fault> {
         let program = format!("{}/vtysh", self.bindir);
         let mut all = vec![program.as_str()];
         if let Some(pathspace) = &self.pathspace {
@@ -109,7 +122,7 @@ impl Frr {
     }
 
     /// The fault of a `vtysh` that failed.
-    fn refused(&self, what: &str, output: &Output) -> Fault {
+    fn refused(&self, what: &str, output: &ProgramOutput) -> Fault {
         let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join("\n");
         let unknown = || Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(&said))).at(what);
         self.dialect.fault(what, &said).unwrap_or_else(unknown)

@@ -13,14 +13,14 @@ const OUTPUT: u64 = 128 << 20;
 
 /// Texts that a program printed, and its success.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct ProgramOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) is_success: bool,
 }
 
 /// Runs a program. With `held`, the file stays open until the program and its children have ended.
-pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>) -> Result<Output, Fault> {
+pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>) -> Result<ProgramOutput, Fault> {
     let [name, arguments @ ..] = program else { return Err(Fault::new(Code::ConfigIncompatible, "there is no program to run")) };
     let mut command = Command::new(name);
     command.args(arguments).stdin(held.map_or_else(Stdio::null, Stdio::from)).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -38,7 +38,7 @@ pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>)
     }
     let (stdout, stderr) = (text(stdout), text(stderr));
     match ended {
-        Ok(status) => Ok(Output { stdout, stderr, is_success: status.map_err(absent)?.success() }),
+        Ok(status) => Ok(ProgramOutput { stdout, stderr, is_success: status.map_err(absent)?.success() }),
         Err(_) => {
             kill_group(group);
             let so_far = if stdout.is_empty() { String::new() } else { format!(" and had printed: {}", last(&stdout)) };

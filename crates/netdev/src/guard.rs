@@ -9,7 +9,7 @@ use net_proto::fault::{Code, Fault};
 
 use crate::site::Site;
 
-/// How often the deadline is looked at.
+/// Pause between two looks at the deadline.
 const TICK: Duration = Duration::from_millis(250);
 /// Pause after a restore in vain.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -13,10 +13,10 @@ mod store;
 
 use std::sync::Arc;
 
-pub use equipment::{Devices, Settings};
+pub use equipment::{DeviceSettings, Devices};
 pub use guard::guard;
 pub use net_proto::fault::Fault;
-pub use site::{Site, Standing};
+pub use site::{ChangeState, Site};
 
 /// Serves a device to a client on a pipe, until `input` ends.
 ///

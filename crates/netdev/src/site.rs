@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use equipment::{Confirmation, Settings};
+use equipment::{Confirmation, DeviceSettings};
 use net_proto::change::{
     Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Reason, Terms, Transaction, diff, discard, edit, take_over, text,
 };
@@ -28,7 +28,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A device.
 #[derive(Clone, Debug)]
 pub struct Site {
-    pub(crate) settings: Settings,
+    pub(crate) settings: DeviceSettings,
     pub(crate) state: PathBuf,
     pub(crate) store: Store,
     pub(crate) backend: Frr,
@@ -39,7 +39,7 @@ pub struct Site {
 
 /// State of the change of a device.
 #[derive(Clone, Debug, Serialize)]
-pub struct Standing {
+pub struct ChangeState {
     pub device: String,
     /// `none` for a device without a change.
     pub phase: String,
@@ -68,7 +68,7 @@ impl Site {
     ///
     /// # Errors
     /// The directory of the record can't be made.
-    pub fn open(settings: Settings, state: &Path) -> std::io::Result<Self> {
+    pub fn open(settings: DeviceSettings, state: &Path) -> std::io::Result<Self> {
         let store = Store::open(state, &settings.name)?;
         let dialect = Dialect::named("frr").ok_or_else(|| std::io::Error::other("the dialect `frr` can't be read"))?;
         let (backend, role) = (Frr::new(&settings, Arc::clone(&dialect)), role(&settings));
@@ -89,11 +89,11 @@ impl Site {
     ///
     /// # Errors
     /// The record can't be read.
-    pub fn standing(&self) -> Result<Standing, Fault> {
+    pub fn standing(&self) -> Result<ChangeState, Fault> {
         let (record, now) = (self.store.load()?, now());
         let change = record.change.as_ref();
         let deadline = change.and_then(|change| change.deadline.as_ref());
-        Ok(Standing {
+        Ok(ChangeState {
             device: self.settings.name.clone(),
             phase: change.map_or("none", |change| change.phase.as_str()).to_owned(),
             change: change.map(|change| change.id.clone()),
@@ -259,7 +259,7 @@ pub(crate) fn forget(file: &Path) {
 }
 
 /// Rules of a device for all callers; the gate has rules for each.
-fn role(settings: &Settings) -> Role {
+fn role(settings: &DeviceSettings) -> Role {
     let rules = |effect: RuleEffect, texts: &[String]| texts.iter().map(|text| CommandRule::new(effect, text)).collect::<Vec<_>>();
     let both = |allow: &[String], deny: &[String]| [rules(RuleEffect::Allow, allow), rules(RuleEffect::Deny, deny)].concat();
     let mut commands = both(&settings.allow_commands, &settings.deny_commands);

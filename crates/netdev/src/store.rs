@@ -11,7 +11,7 @@ use net_proto::fault::{Code, Fault};
 use runtime::whole::{self, Readers};
 use rustix::fs::{FlockOperation, flock};
 
-/// How often a taken lock is tried again.
+/// Pause before a taken lock is tried again.
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Directory of a device.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use netdev::{Devices, Settings, Site};
+use netdev::{DeviceSettings, Devices, Site};
 use serde_json::json;
 use toml_edit::{Item, Table, value};
 
@@ -20,11 +20,11 @@ use crate::{places, threads};
 #[derive(Args)]
 pub(crate) struct Device {
     #[command(subcommand)]
-    action: Action,
+    action: DeviceCommand,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum DeviceCommand {
     /// Try the way to an FRR on this machine, and write it into the configuration
     Add {
         /// The name in front of its tools
@@ -75,23 +75,25 @@ struct Handover {
 impl Device {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.action {
-            Action::Add { name, pathspace } => add(name, pathspace.as_deref(), place, output),
-            Action::Confirm { name } => {
+            DeviceCommand::Add { name, pathspace } => add(name, pathspace.as_deref(), place, output),
+            DeviceCommand::Confirm { name } => {
                 let is_saved = settle(name, place, async |site| site.confirm(true).await)?;
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
-                done(text, json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
+                done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
-            Action::Guard(handover) => threads::wait(async { netdev::guard(&handover.site()?).await.map_err(failed) })?,
-            Action::List => list(place, output),
-            Action::Rollback { name } => {
+            DeviceCommand::Guard(handover) => {
+                threads::wait(async { netdev::guard(&handover.site()?).await.map_err(|fault| failed(&fault)) })?
+            }
+            DeviceCommand::List => list(place, output),
+            DeviceCommand::Rollback { name } => {
                 settle(name, place, async |site| site.roll_back(&person()).await)?;
-                done("rolled back", json!({ "device": name, "status": "rolled_back" }), output)
+                done("rolled back", &json!({ "device": name, "status": "rolled_back" }), output)
             }
-            Action::Serve(handover) => serve(handover),
-            Action::Status { name } => status(name, place, output),
-            Action::TakeOver { name } => {
+            DeviceCommand::Serve(handover) => serve(handover),
+            DeviceCommand::Status { name } => status(name, place, output),
+            DeviceCommand::TakeOver { name } => {
                 settle(name, place, async |site| site.take_over(&person()).await)?;
-                done("taken over", json!({ "device": name, "owner": person() }), output)
+                done("taken over", &json!({ "device": name, "owner": person() }), output)
             }
         }
     }
@@ -100,11 +102,11 @@ impl Device {
 impl Handover {
     fn site(&self) -> Result<Site, Failure> {
         let state = self.state.clone().map_or_else(places::state_dir, Ok)?;
-        open(Settings::read(&self.settings).map_err(Failure::Usage)?, &state)
+        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, &state)
     }
 }
 
-fn open(settings: Settings, state: &std::path::Path) -> Result<Site, Failure> {
+fn open(settings: DeviceSettings, state: &std::path::Path) -> Result<Site, Failure> {
     Site::open(settings, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
 }
 
@@ -132,7 +134,7 @@ fn site(name: &str, place: &Place) -> Result<Site, Failure> {
 
 fn settle<T>(name: &str, place: &Place, work: impl AsyncFnOnce(&Site) -> Result<T, netdev::Fault>) -> Result<T, Failure> {
     let site = site(name, place)?;
-    threads::wait(async { work(&site).await.map_err(failed) })?
+    threads::wait(async { work(&site).await.map_err(|fault| failed(&fault)) })?
 }
 
 fn add(name: &str, pathspace: Option<&str>, place: &Place, output: &Output) -> Result<(), Failure> {
@@ -149,13 +151,13 @@ fn add(name: &str, pathspace: Option<&str>, place: &Place, output: &Output) -> R
     }
     section.insert(name, Item::Table(entry));
     document.check()?;
-    let settings = Settings { pathspace: pathspace.map(str::to_owned), ..Settings::new(name) };
+    let settings = DeviceSettings { pathspace: pathspace.map(str::to_owned), ..DeviceSettings::new(name) };
     let site = open(settings, &places::state_dir()?)?;
-    let version = threads::wait(async { site.try_reach().await.map_err(failed) })??;
+    let version = threads::wait(async { site.try_reach().await.map_err(|fault| failed(&fault)) })??;
     document.write()?;
     done(
         &format!("added to {}: {version}", document.path.display()),
-        json!({ "device": name, "version": version, "file": document.path }),
+        &json!({ "device": name, "version": version, "file": document.path }),
         output,
     )
 }
@@ -163,7 +165,7 @@ fn add(name: &str, pathspace: Option<&str>, place: &Place, output: &Output) -> R
 fn list(place: &Place, output: &Output) -> Result<(), Failure> {
     let mut all = Vec::new();
     for settings in devices(place)?.0.into_values() {
-        all.push(open(settings, &places::state_dir()?)?.standing().map_err(failed)?);
+        all.push(open(settings, &places::state_dir()?)?.standing().map_err(|fault| failed(&fault))?);
     }
     if output.wants_json() {
         return output.json(&json!({ "devices": all }));
@@ -178,7 +180,7 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
 }
 
 fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
-    let standing = site(name, place)?.standing().map_err(failed)?;
+    let standing = site(name, place)?.standing().map_err(|fault| failed(&fault))?;
     if output.wants_json() {
         return output.json(&standing);
     }
@@ -195,11 +197,11 @@ fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-fn done(text: &str, shape: serde_json::Value, output: &Output) -> Result<(), Failure> {
-    if output.wants_json() { output.json(&shape) } else { output.line(&printable(text)) }
+fn done(text: &str, shape: &serde_json::Value, output: &Output) -> Result<(), Failure> {
+    if output.wants_json() { output.json(shape) } else { output.line(&printable(text)) }
 }
 
-fn failed(fault: netdev::Fault) -> Failure {
+fn failed(fault: &netdev::Fault) -> Failure {
     Failure::Failed(format!("{}\n  {}", printable(&fault.to_string()), fault.code.recovery()))
 }
 

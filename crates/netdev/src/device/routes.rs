@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 const PAGE: usize = 1000;
 
 /// Order of prefixes: by address, then by length.
-type Key = (IpAddr, u8);
+type PrefixKey = (IpAddr, u8);
 
 /// A page of FRR's table, and the cursor of the next page.
 pub(crate) fn page(table: &Value, cursor: Option<&str>) -> Result<(Value, Option<String>), Fault> {
     let after = cursor.map(read).transpose()?;
-    let mut keyed: Vec<(Key, &Value)> =
+    let mut keyed: Vec<(PrefixKey, &Value)> =
         table.as_object().into_iter().flatten().filter_map(|(prefix, routes)| Some((key(prefix)?, routes))).collect();
     keyed.retain(|(key, _)| after.is_none_or(|after| *key > after));
     keyed.sort_unstable_by_key(|(key, _)| *key);
@@ -25,7 +25,7 @@ pub(crate) fn page(table: &Value, cursor: Option<&str>) -> Result<(Value, Option
     Ok((json!({ "ietf-routing:routes": { "route": routes.collect::<Vec<_>>() } }), next))
 }
 
-fn key(prefix: &str) -> Option<Key> {
+fn key(prefix: &str) -> Option<PrefixKey> {
     let (ip, length) = prefix.split_once('/')?;
     Some((ip.parse().ok()?, length.parse().ok()?))
 }
@@ -34,7 +34,7 @@ fn write(prefix: &str) -> String {
     URL_SAFE_NO_PAD.encode(json!({ "sort-key": prefix }).to_string())
 }
 
-fn read(cursor: &str) -> Result<Key, Fault> {
+fn read(cursor: &str) -> Result<PrefixKey, Fault> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim_end_matches('=')).ok();
     let value: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let prefix = value.as_ref().and_then(|value| value["sort-key"].as_str());
