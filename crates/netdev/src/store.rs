@@ -62,11 +62,11 @@ impl Store {
     pub(crate) async fn lock(&self, patience: Duration) -> Result<Lock, Fault> {
         let failed = |error: io::Error| Fault::new(Code::AccessDenied, format!("the lock of the device can't be taken: {error}"));
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.file("lock")).map_err(failed)?;
-        let end = Instant::now() + patience;
+        let began = Instant::now();
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Lock(file)),
-                Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < end => tokio::time::sleep(AGAIN).await,
+                Err(rustix::io::Errno::WOULDBLOCK) if began.elapsed() < patience => tokio::time::sleep(AGAIN).await,
                 Err(rustix::io::Errno::WOULDBLOCK) => {
                     return Err(Fault::new(Code::AccessDenied, "locked: another change of this device is under way").retryable());
                 }
