@@ -174,7 +174,7 @@ impl Gateway {
 
     /// Ends every connection and child process.
     pub async fn shutdown(&self) {
-        self.0.mesh.membership.end().await;
+        self.0.mesh.membership.leave().await;
         self.0.gate.stop.cancel();
         futures_util::future::join_all(self.0.installed.iter().map(|part| part.end_work())).await;
         let mounts = self.0.gate.mounts.all.load_full();
@@ -196,7 +196,7 @@ impl Gateway {
 
     /// The last registrations that were refused, of this segment or subserver id where one is given; the newest first.
     pub fn refused(&self, of: Option<&str>) -> Vec<RefusedRegistration> {
-        self.0.mesh.registry.refused.of(of)
+        self.0.mesh.registry.refused.matching(of)
     }
 
     /// The configuration in force.

@@ -1,11 +1,10 @@
-//! Who a subserver says it is, and what of that has been proved (MCP-AX 4.2). Does not check tokens or certificates:
-//! whoever does hands in the names they prove.
+//! Alleged and proved identities of subservers (MCP-AX 4.2). Does not verify tokens or certificates: the driver hands in proved names.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// A `dns:` name, without the `dns:`, in lower case.
+/// A `dns:` name in lower case, without the `dns:`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Authority(Arc<str>);
 
@@ -15,8 +14,7 @@ impl Authority {
         Self::of_dns_name(text.strip_prefix("dns:")?)
     }
 
-    /// The authority of a DNS name, as a token's subject or a certificate's SAN has it. A wildcard names a zone, nobody in
-    /// particular, and so is none.
+    /// Reads a DNS name, as in a token's subject or a certificate's SAN. A wildcard names a zone, not a host, and is refused.
     pub fn of_dns_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_lowercase();
         let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
@@ -24,7 +22,7 @@ impl Authority {
         (name.len() <= 253 && name.split('.').all(label)).then(|| Self(name.into()))
     }
 
-    /// The DNS name.
+    /// Gives the DNS name.
     pub fn dns_name(&self) -> &str {
         &self.0
     }
@@ -42,22 +40,22 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// Who is at the other end of a link, as far as it was verified.
+/// Verified identity at the other end of a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
-    /// The name by which the configuration, logs and records know the peer.
+    /// The peer's name in configuration, logs and records.
     pub principal: Arc<str>,
-    /// What it has proved to be: the subject of a signed token, the SANs of its certificate.
+    /// Proved authorities: the subject of a signed token, the SANs of a certificate.
     pub proven: BTreeSet<Authority>,
 }
 
 impl Identity {
-    /// A peer that has proved no authority.
+    /// Makes a peer without a proved authority.
     pub fn bare(principal: &str) -> Self {
         Self { principal: principal.into(), proven: BTreeSet::new() }
     }
 
-    /// The same peer, having proved this authority too.
+    /// Adds a proved authority.
     #[must_use]
     pub fn with(mut self, authority: Authority) -> Self {
         self.proven.insert(authority);

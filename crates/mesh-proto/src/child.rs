@@ -1,7 +1,7 @@
-//! The machine of a subserver: it keeps one registration with one of its parents (MCP-AX 6, 13.3 and 13.4).
+//! The state machine of a subserver: keeps one registration with one of several parents (MCP-AX 6, 13.3 and 13.4).
 //!
-//! It never asks for a second registration before it has given up the first, so that it is never registered with two parents of one
-//! tree by its own doing. It dials nobody itself, and does not know what its tools are.
+//! The machine gives up a registration before asking for the next, and so never registers twice in one tree by its own doing. Dials no
+//! connection, and does not know the tools.
 
 mod joining;
 mod lineage;
@@ -16,17 +16,17 @@ use std::time::{Duration, Instant};
 use banyan_model::{Machine, Now};
 
 use crate::id::{CallId, LinkId, NodeId, SessionId};
-use crate::message::{Above, AskParent, ParentIs, Request};
+use crate::message::{Ancestry, AskParent, ParentAnswer, Request};
 use crate::random::Random;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::timers::Timers;
-use lineage::Told;
+use lineage::KnownSubtree;
 
 pub use output::{ChildOutput, Event, LostWhy, Transmit};
 pub use settings::ChildSettings;
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     Answer,
@@ -48,35 +48,44 @@ impl Timer {
     }
 }
 
-/// Where it stands.
+/// State of the machine.
 #[derive(Debug, Clone)]
 enum State {
     /// A connection is being made.
-    Dialling { parent: usize },
-    /// It gives up its registration, for another parent to which a link is open, or for good.
-    Leaving { from: Place, call: CallId, then: Then },
-    /// It is registered.
+    Dialling {
+        parent: usize,
+    },
+    /// A registration is being given up, for another parent with an open link, or for good.
+    Leaving {
+        from: ParentLink,
+        call: CallId,
+        then: Then,
+    },
     Registered(Box<Membership>),
-    /// It waits for the answer to a registration. The link to the parent that it left is kept until then.
-    Registering { at: Place, call: CallId, fallback: Option<Place> },
-    /// It does nothing.
+    /// A registration waits for an answer. The link to the previous parent is kept meanwhile.
+    Registering {
+        at: ParentLink,
+        call: CallId,
+        fallback: Option<ParentLink>,
+    },
     Stopped,
-    /// It waits before it tries again, over a link that is still open or a new one.
-    Waiting { parent: usize, link: Option<LinkId> },
+    /// A pause before the next attempt, over an open link or a new one.
+    Waiting {
+        parent: usize,
+        link: Option<LinkId>,
+    },
 }
 
-/// What comes after leaving a parent.
+/// Plan after leaving a parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// To register there.
-    Register(Place),
-    /// Nothing.
+    Register(ParentLink),
     Stop,
 }
 
-/// A parent and the link to it.
+/// A parent and the link to that parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct ParentLink {
     parent: usize,
     link: LinkId,
 }
@@ -84,24 +93,24 @@ struct Place {
 /// A registration.
 #[derive(Debug, Clone)]
 struct Membership {
-    at: Place,
+    at: ParentLink,
     session: SessionId,
     parent_id: Option<NodeId>,
     segment_length: usize,
-    above: Above,
-    /// The heartbeats that were sent last.
+    above: Ancestry,
+    /// The last heartbeats.
     heartbeats: BTreeSet<CallId>,
-    told: Told,
+    told: KnownSubtree,
     withheld: u64,
-    /// Whether silence was excused since the parent was last heard of.
+    /// Silence was excused once since the last sign of the parent.
     excused: bool,
-    /// In how many answers in a row its own id stood above it.
+    /// Consecutive answers with the subserver's own id among the ancestors.
     own_id_above: u32,
-    /// A better parent that is being dialled.
+    /// A preferred parent being dialled.
     scouting: Option<usize>,
 }
 
-/// The machine of one subserver.
+/// The state machine of a subserver.
 #[derive(Debug)]
 pub struct Child {
     settings: ChildSettings,
@@ -110,23 +119,23 @@ pub struct Child {
     timers: Timers<Timer>,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
-    /// The aggregators below and itself.
+    /// Ids of the aggregators below, and the own id.
     subtree: BTreeSet<NodeId>,
     next_call: u64,
-    /// What stood below when a registration was refused for it, and is not to.
+    /// Ids below that led to the refusal of a registration and have to go.
     unwanted: Vec<NodeId>,
-    /// Whether it tried again without that since it was last registered.
+    /// A registration without the unwanted ids was tried since the last success.
     cleaned: bool,
-    /// The parent that refused it for a cycle of which that parent does not know yet, and since when it does.
+    /// A parent that refused for a cycle unknown to it, and the time of the first such refusal.
     doubted: Option<(usize, Instant)>,
-    /// How often it has tried since it was last well.
+    /// Attempts since the last sound registration.
     attempts: u32,
-    /// How often it went back to a better parent in vain.
+    /// Vain returns to a preferred parent.
     returns: u32,
 }
 
 impl Child {
-    /// A subserver that is registered with nobody. The seed makes its jitter.
+    /// Makes a subserver without a registration. The seed makes the jitter.
     pub fn new(settings: ChildSettings, seed: [u8; 32]) -> Self {
         let subtree = settings.register.subtree.clone().unwrap_or_default();
         Self {
@@ -146,18 +155,18 @@ impl Child {
         }
     }
 
-    /// Joins the tree, if it is not about to.
+    /// Joins the tree; without effect once started.
     pub fn start(&mut self, now: Now) {
         if matches!(self.state, State::Stopped) && self.settings.parents > 0 {
             self.dial(now, 0);
         }
     }
 
-    /// A connection to a parent is there.
+    /// Takes a new connection to a parent.
     pub fn handle_link_up(&mut self, now: Now, parent: usize, link: LinkId) {
         match &mut self.state {
-            State::Dialling { parent: dialled } if *dialled == parent => self.register(now, Place { parent, link }, None),
-            State::Registered(membership) if membership.scouting == Some(parent) => self.leave_for(now, Place { parent, link }),
+            State::Dialling { parent: dialled } if *dialled == parent => self.register(now, ParentLink { parent, link }, None),
+            State::Registered(membership) if membership.scouting == Some(parent) => self.leave_for(now, ParentLink { parent, link }),
             State::Dialling { .. }
             | State::Leaving { .. }
             | State::Registered(_)
@@ -167,7 +176,7 @@ impl Child {
         }
     }
 
-    /// No connection to a parent could be made.
+    /// Takes the failure of a connection to a parent.
     pub fn handle_dial_failed(&mut self, now: Now, parent: usize) {
         match &self.state {
             State::Dialling { parent: dialled } if *dialled == parent => self.try_next(now, parent),
@@ -181,7 +190,7 @@ impl Child {
         }
     }
 
-    /// A link broke.
+    /// Takes the break of a link.
     pub fn handle_link_lost(&mut self, now: Now, link: LinkId) {
         match self.state.clone() {
             State::Registered(membership) if membership.at.link == link => self.lose(now, &membership, LostWhy::LinkLost),
@@ -203,7 +212,7 @@ impl Child {
         }
     }
 
-    /// A request was answered, or never will be.
+    /// Takes the answer to a request, or its absence.
     pub fn handle_answer(&mut self, now: Now, call: CallId, reply: Reply<'_>) {
         match self.state.clone() {
             State::Registering { at, call: asked, fallback } if asked == call => self.registration_answered(now, at, fallback, reply),
@@ -216,19 +225,19 @@ impl Child {
         }
     }
 
-    /// A parent asks something: whom it is registered with (AX-25).
+    /// Answers a parent's question for the current registration (AX-25).
     ///
     /// # Errors
-    /// When it is another question, or meant for another subserver.
+    /// When the question is another, or meant for another subserver.
     pub fn handle_request(&mut self, method: &str, params: &[u8]) -> Result<String, Refusal> {
         let Request::Parent(AskParent { subserver_id, .. }) = Request::decode(method, params)? else { return Err(Refusal::MethodUnknown) };
         if subserver_id != self.settings.register.subserver_id {
             return Err(Refusal::ParamsInvalid { member: "subserver_id".into(), why: "is not that of this server".into() });
         }
-        Ok(ParentIs { parent_id: self.parent_id() }.encode())
+        Ok(ParentAnswer { parent_id: self.parent_id() }.encode())
     }
 
-    /// With whom it is registered, where the parent said who it is.
+    /// Gives the id of the current parent, where known.
     pub fn parent_id(&self) -> Option<NodeId> {
         match &self.state {
             State::Registered(membership) => membership.parent_id,
@@ -236,7 +245,7 @@ impl Child {
         }
     }
 
-    /// The parent it is registered with, and the link.
+    /// Gives the current parent, with the link.
     pub fn registered_at(&self) -> Option<(usize, LinkId)> {
         match &self.state {
             State::Registered(membership) => Some((membership.at.parent, membership.at.link)),
@@ -244,8 +253,8 @@ impl Child {
         }
     }
 
-    /// The link over which to say that a list changed: that on which it is registered, or asks to be. The parent may have taken the
-    /// registration already and be fetching the list, before the answer is here.
+    /// Gives the link for announcing a changed list: the link of the registration, granted or requested. A parent may grant a registration
+    /// and fetch the list before the answer arrives here.
     pub fn link(&self) -> Option<LinkId> {
         match &self.state {
             State::Registered(membership) => Some(membership.at.link),
@@ -254,7 +263,7 @@ impl Child {
         }
     }
 
-    /// Its session.
+    /// Gives the session.
     pub fn session(&self) -> Option<&SessionId> {
         match &self.state {
             State::Registered(membership) => Some(&membership.session),

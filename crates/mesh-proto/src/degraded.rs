@@ -1,25 +1,25 @@
-//! What a call of a tool is told whose server is lost (MCP-AX 13.2, AX-61). Whether it is lost is not decided here.
+//! Errors of calls to a lost server's tools (MCP-AX 13.2, AX-61). Does not decide on the loss.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::Timestamp;
 use serde_json::json;
 
-use crate::refusal::{Ended, ErrorObject};
+use crate::refusal::{ErrorObject, SessionEnd};
 
-/// Why a tool that is listed cannot be called at present.
+/// A listed tool without a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Degraded {
-    /// Since when, on the machine's clock.
+pub struct DegradedTool {
+    /// Time of the loss, by the monotonic clock.
     pub since: Instant,
-    /// Why its server is lost.
-    pub why: Ended,
-    /// When the server may be back.
+    /// Reason of the loss.
+    pub why: SessionEnd,
+    /// Time until the server may be back.
     pub retry_after: Duration,
 }
 
-impl Degraded {
-    /// What the caller is told; `since` is [`Self::since`] on the wall clock.
+impl DegradedTool {
+    /// Makes the error for the caller; `since` is [`Self::since`] by the wall clock.
     pub fn error(&self, since: SystemTime) -> ErrorObject {
         let data = json!({
             "reason": "subserver_unreachable",
@@ -40,8 +40,8 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
-    fn ax_61_a_call_of_a_degraded_tool_is_told_since_when_and_when_to_retry() {
-        let degraded = Degraded { since: Instant::now(), why: Ended::Silent, retry_after: Duration::from_secs(5) };
+    fn ax_61_the_error_of_a_degraded_tool_has_its_times() {
+        let degraded = DegradedTool { since: Instant::now(), why: SessionEnd::Silent, retry_after: Duration::from_secs(5) };
         let error = degraded.error(UNIX_EPOCH);
         assert_eq!((error.code, error.message), (-32002, "tool_degraded"));
         let data: serde_json::Value = serde_json::from_str(&error.data).unwrap();

@@ -1,13 +1,13 @@
-//! What nodes, sessions, links and requests are called. Nothing here says who may use a name.
+//! Names of nodes, sessions, links and requests. Does not know their owners.
 
 use std::fmt;
 
-/// The stable id of a subserver or an aggregator: a UUID that survives sessions and reboots (MCP-AX 6.1, 13.4).
+/// Stable id of a subserver or an aggregator: a UUID that survives sessions and reboots (MCP-AX 6.1, 13.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u128);
 
 impl NodeId {
-    /// The id with these 128 bits.
+    /// Makes an id of 128 bits.
     pub const fn new(bits: u128) -> Self {
         Self(bits)
     }
@@ -31,7 +31,7 @@ impl NodeId {
         Some(Self(bits))
     }
 
-    /// The 128 bits.
+    /// Gives the 128 bits.
     pub const fn bits(self) -> u128 {
         self.0
     }
@@ -58,26 +58,26 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A session as its parent named it: opaque text of at most [`SessionId::MAX`] bytes.
+/// A session's name, chosen by the parent: opaque text of at most [`SessionId::MAX`] bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(String);
 
 impl SessionId {
-    /// The longest that is taken from a peer, in bytes.
+    /// Longest name, in bytes.
     pub const MAX: usize = 128;
 
-    /// Takes what a peer wrote: 1 to 128 visible ASCII characters.
+    /// Reads a peer's text: 1 to 128 visible ASCII characters.
     pub fn parse(text: &str) -> Option<Self> {
         let legal = !text.is_empty() && text.len() <= Self::MAX && text.bytes().all(|b| b.is_ascii_graphic());
         legal.then(|| Self(text.to_owned()))
     }
 
-    /// The session with these 128 bits for a name.
+    /// Makes a name of 128 bits.
     pub fn of_bits(bits: u128) -> Self {
         Self(format!("{bits:032x}"))
     }
 
-    /// Its text.
+    /// Gives the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -89,26 +89,26 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// Only its beginning: who reads a log shall not be able to speak for a session.
+/// Writes only the beginning: readers of a log shall not be able to speak for a session.
 impl fmt::Debug for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "session {}…", self.0.chars().take(6).collect::<String>())
     }
 }
 
-/// A session as its parent counts them. A number is never used again.
+/// Number of a session at its parent, never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SessionKey(pub u64);
 
-/// One connection to one peer, as the driver counts them. A broken connection's number is never used again.
+/// Number of a connection to a peer, given by the driver and never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LinkId(pub u64);
 
-/// A request that came in, as the driver counts them: the answer names it.
+/// Number of a received request, given by the driver for the answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
 
-/// A request that a machine sent, as that machine counts them: the driver names it with the answer.
+/// Number of a sent request, given by the machine for the reply.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallId(pub u64);
 

@@ -1,5 +1,5 @@
-//! Small JSON objects from peers, read strictly: no member twice, no more bytes than agreed, no wrong kinds.
-//! Not for what passes through: whole messages are never read into a tree here.
+//! Small JSON objects of peers, read strictly: no duplicate members, a bound on bytes, right types. Not for messages in transit: whole
+//! messages are never read into a tree here.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Number, Value};
 
 use crate::refusal::Refusal;
 
-/// An object whose members are asked for by kind.
+/// An object with typed access to members.
 pub(crate) struct Object(Map<String, Value>);
 
-/// Reads one object of at most `most` bytes.
+/// Reads an object of at most `most` bytes.
 pub(crate) fn object(text: &[u8], most: usize) -> Result<Object, Refusal> {
     if text.len() > most {
         return Err(invalid("params", format!("must have at most {most} bytes")));
@@ -25,23 +25,23 @@ pub(crate) fn object(text: &[u8], most: usize) -> Result<Object, Refusal> {
     }
 }
 
-/// A refusal that says what is wrong with which member.
+/// Makes a refusal with the member and the fault.
 pub(crate) fn invalid(member: &str, why: String) -> Refusal {
     Refusal::ParamsInvalid { member: member.to_owned(), why }
 }
 
 impl Object {
-    /// The member's value; `null` counts as absent.
+    /// Gives the member's value; `null` counts as absent.
     pub(crate) fn get(&self, member: &str) -> Option<&Value> {
         self.0.get(member).filter(|value| !value.is_null())
     }
 
-    /// A member that must be there.
+    /// Reads a required member.
     pub(crate) fn required<'a, T>(&'a self, member: &'static str, read: impl Fn(&'a Value) -> Option<T>, kind: &str) -> Result<T, Refusal> {
         self.optional(member, read, kind)?.ok_or_else(|| invalid(member, format!("is missing; it is {kind}")))
     }
 
-    /// A member that may be absent, and otherwise is what `read` takes.
+    /// Reads an optional member by `read`.
     pub(crate) fn optional<'a, T>(
         &'a self,
         member: &'static str,
@@ -52,24 +52,24 @@ impl Object {
         read(value).map(Some).ok_or_else(|| invalid(member, format!("must be {kind}")))
     }
 
-    /// A text of at most `most` bytes.
+    /// Reads an optional text of at most `most` bytes.
     pub(crate) fn text(&self, member: &'static str, most: usize) -> Result<Option<&str>, Refusal> {
         self.optional(member, |v| v.as_str().filter(|t| t.len() <= most), &format!("a text of at most {most} bytes"))
     }
 
-    /// A member that is an object itself.
+    /// Reads an optional object.
     pub(crate) fn object(&self, member: &'static str) -> Result<Option<Self>, Refusal> {
         let map = self.optional(member, Value::as_object, "an object")?;
         Ok(map.map(|map| Self(map.clone())))
     }
 }
 
-/// For members that are read into a tree: the same strictness.
+/// Reads a value with the same strictness, for members kept as a tree.
 pub(crate) fn strict<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     Strict.deserialize(deserializer)
 }
 
-/// Builds a [`Value`], and refuses an object that names a member twice.
+/// Builder of a [`Value`] that refuses duplicate members.
 struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_that_stands_twice_is_refused_at_any_depth_and_spelling() {
+    fn duplicate_members_are_refused_at_any_depth_and_spelling() {
         for twice in [r#"{"a":1,"a":1}"#, r#"{"a":1,"\u0061":2}"#, r#"{"x":[{"b":{},"b":1}]}"#] {
             assert!(object(twice.as_bytes(), 100).is_err(), "{twice}");
         }

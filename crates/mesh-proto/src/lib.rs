@@ -1,14 +1,14 @@
 //! MCP-AX as state machines: registration, the table of names, routing by cursor, annotations, relay of notifications.
 //!
-//! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. Whole MCP messages
-//! are not read here either: params and results go in and out as JSON text, and the driver puts them into messages.
+//! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. Nor are whole MCP messages
+//! read here: params and results go in and out as JSON text, and the driver puts them into messages.
 //!
-//! The machines share five verbs: `handle_*` takes what happened, `handle_timeout` that time has passed, `poll_transmit` gives
-//! what is to be sent, `poll_event` what the driver has to know, `poll_timeout` when to come back and why. Whoever drives one
-//! calls a `handle`, drains the polls until they give `None`, and waits until the time that `poll_timeout` names.
+//! The machines share four verbs: `handle_*` takes an event, `handle_timeout` the passing of time, `poll_output` gives messages to send and
+//! events for the driver, `poll_timeout` the time of the next call, with the reason. A driver calls a `handle`, drains `poll_output` until
+//! `None`, and waits until the time of `poll_timeout`.
 //!
-//! A node that is an aggregator runs a [`parent::Parent`] and a [`relay::Relay`]; one that stands in somebody else's tree runs a
-//! [`child::Child`] for each tree; a gate in the middle runs all three. What the driver of such a node passes between them:
+//! An aggregator runs a [`parent::Parent`] and a [`relay::Relay`]; a node in another's tree runs a [`child::Child`] for each tree; a gate
+//! in the middle runs all three. The driver of such a node passes between them:
 //!
 //! | out of | into |
 //! | --- | --- |

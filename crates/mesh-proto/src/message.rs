@@ -1,7 +1,7 @@
-//! The requests of MCP-AX and their results, from and to the JSON of `params` and `result` (section 6, AX-20 to AX-25).
+//! Requests of MCP-AX and their results, from and to the JSON of `params` and `result` (section 6, AX-20 to AX-25).
 //!
-//! Members that are not known are left alone; a member that stands twice is refused. `mcpax/subtree` and `mcpax/parent`, and
-//! the members that the draft does not have, are ours. Who may send what is not decided here.
+//! Unknown members are ignored; duplicate members are refused. `mcpax/subtree`, `mcpax/parent` and the members absent from the draft are
+//! ours. Does not know who may send a message.
 
 mod ask;
 mod budget;
@@ -13,18 +13,18 @@ mod register;
 mod registered;
 mod subtree;
 
-pub use ask::{AskParent, ParentIs};
+pub use ask::{AskParent, ParentAnswer};
 pub use budget::Budget;
-pub use heartbeat::{Alive, Deregister, Heartbeat};
+pub use heartbeat::{Deregister, Heartbeat, HeartbeatAnswer};
 pub use limit::{HEARTBEAT_LEAST, HEARTBEAT_MOST, MAX_ANCESTORS, MAX_BYTES, MAX_PROOF_BYTES, MAX_SUBTREE_IDS, MAX_URL_BYTES};
-pub use refused::Refused;
+pub use refused::ReceivedRefusal;
 pub use register::{Capabilities, Proof, Register};
-pub use registered::{Above, Registered};
+pub use registered::{Ancestry, RegistrationResult};
 pub use subtree::{Subtree, SubtreeChange};
 
 use crate::refusal::Refusal;
 
-/// The version of MCP-AX that is spoken.
+/// Version of MCP-AX spoken.
 pub const VERSION: &str = "2026-05-01";
 
 /// The methods of MCP-AX.
@@ -43,10 +43,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 5] = [Self::Deregister, Self::Heartbeat, Self::Parent, Self::Register, Self::Subtree];
 
-    /// Its name on the wire.
+    /// Gives the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Deregister => "mcpax/deregister",
@@ -57,24 +57,19 @@ impl Method {
         }
     }
 
-    /// The method of this name.
+    /// Reads a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str() == name)
     }
 }
 
-/// A request that came in.
+/// A received request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// `mcpax/deregister`
     Deregister(Deregister),
-    /// `mcpax/heartbeat`
     Heartbeat(Heartbeat),
-    /// `mcpax/parent`
     Parent(AskParent),
-    /// `mcpax/register`
     Register(Box<Register>),
-    /// `mcpax/subtree`
     Subtree(Subtree),
 }
 
@@ -82,7 +77,7 @@ impl Request {
     /// Reads the params of a request.
     ///
     /// # Errors
-    /// [`Refusal::MethodUnknown`], and whatever is wrong with the params.
+    /// [`Refusal::MethodUnknown`], and any fault of the params.
     pub fn decode(method: &str, params: &[u8]) -> Result<Self, Refusal> {
         Ok(match Method::parse(method).ok_or(Refusal::MethodUnknown)? {
             Method::Deregister => Self::Deregister(Deregister::decode(params)?),
@@ -93,7 +88,7 @@ impl Request {
         })
     }
 
-    /// Its method and params, as they are sent.
+    /// Gives method and params, as sent.
     pub fn encode(&self) -> (Method, String) {
         match self {
             Self::Deregister(message) => (Method::Deregister, message.encode()),

@@ -1,9 +1,9 @@
-//! The table of names of one aggregator: what its subservers list, merged under their segments (MCP-AX 4, 5.1).
+//! The table of names of an aggregator: the lists of its subservers, merged under their segments (MCP-AX 4, 5.1).
 //!
-//! It is made of one [`Part`] a subserver, each with a table of its own, behind one index by segment. A change of one subserver makes a
-//! new part and a new index of pointers; the other parts are shared with the table before. A table never changes: who holds one keeps what
-//! it saw. A name is resolved once, to a [`Handle`]; what follows works with numbers. When lists are fetched, and what clients are shown of
-//! a name, is not decided here.
+//! A table has one [`Part`] a subserver, each with a table of its own, behind one index by segment. A change of one subserver makes a new
+//! part and a new index of pointers; all other parts are shared with the previous table. Tables are immutable: an old table stays valid for
+//! its holders. A name is resolved once, to a [`Handle`]; later steps work with numbers. Fetches no lists, and does not decide what clients
+//! see of a name.
 
 mod build;
 mod page;
@@ -16,19 +16,19 @@ use banyan_model::{QualifiedName, Route};
 
 use crate::route_cursor::Hop;
 
-pub use build::{Limits, Offer, Refused, Withheld};
+pub use build::{Limits, Offer, RefusedOffer, WithholdReason};
 pub use page::{Page, PageCursor};
-pub use part::{Holding, Part, Seniority};
+pub use part::{Part, Presence, Seniority};
 pub use tool::Tool;
 
-/// All the names of one aggregator. Clones share everything.
+/// All names of one aggregator. Clones share everything.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Namespace {
     /// By segment, rising.
     parts: Arc<[Arc<Part>]>,
 }
 
-/// A tool of one table: numbers, good for the table that gave them.
+/// A tool of one table: numbers, valid for that table alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle {
     part: u32,
@@ -36,7 +36,7 @@ pub struct Handle {
 }
 
 impl Namespace {
-    /// The same table with this part in place of whatever had its segment.
+    /// Gives a table with this part in the place of its segment.
     #[must_use]
     pub fn with(&self, part: Arc<Part>) -> Self {
         let mut parts = self.parts.to_vec();
@@ -47,7 +47,7 @@ impl Namespace {
         Self { parts: parts.into() }
     }
 
-    /// The same table without what has this segment.
+    /// Gives a table without this segment.
     #[must_use]
     pub fn without(&self, segment: &str) -> Self {
         let Ok(at) = self.place(segment) else { return self.clone() };
@@ -56,8 +56,8 @@ impl Namespace {
         Self { parts: parts.into() }
     }
 
-    /// Both tables as one. Where both have a segment, the part that was registered first stays (AX-11). The outcome does not
-    /// depend on which is merged into which, nor on how often.
+    /// Merges two tables. Of two parts with one segment the elder registration stays (AX-11). Merging is commutative, associative and
+    /// idempotent.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
         let (mut ours, mut theirs) = (self.parts.iter().peekable(), other.parts.iter().peekable());
@@ -77,17 +77,17 @@ impl Namespace {
         Self { parts: parts.into() }
     }
 
-    /// The part that has this segment.
+    /// Finds the part of a segment.
     pub fn part(&self, segment: &str) -> Option<&Arc<Part>> {
         self.place(segment).ok().map(|at| &self.parts[at])
     }
 
-    /// Every part, by segment.
+    /// Lists all parts, by segment.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &Arc<Part>> {
         self.parts.iter()
     }
 
-    /// The tool of this dotted name, unless it is withheld: one search among the parts and one within the part.
+    /// Finds the tool of a dotted name, unless withheld: one search among the parts and one within the part.
     pub fn resolve(&self, name: &str) -> Option<Handle> {
         let (segment, rest) = name.split_once('.')?;
         let part = self.place(segment).ok()?;
@@ -95,36 +95,36 @@ impl Namespace {
         Some(Handle { part: u32::try_from(part).ok()?, tool: u32::try_from(tool).ok()? })
     }
 
-    /// The tool that a routed call names, unless it is withheld: what follows the cursor must be what the subserver lists.
+    /// Finds the tool of a routed call, unless withheld: the segments behind the cursor must match the subserver's list.
     pub fn resolve_hop(&self, hop: &Hop<'_>) -> Option<Handle> {
         let part = self.place(hop.segment()).ok()?;
         let tool = self.parts[part].find_path(|| hop.rest())?;
         Some(Handle { part: u32::try_from(part).ok()?, tool: u32::try_from(tool).ok()? })
     }
 
-    /// The tool of a handle, and the part it stands in; `None` for a handle of another table.
+    /// Gives the tool of a handle, with its part; `None`: a handle of another table.
     pub fn tool(&self, handle: Handle) -> Option<(&Arc<Part>, &Tool)> {
         let part = self.parts.get(usize::try_from(handle.part).ok()?)?;
         Some((part, part.tool(usize::try_from(handle.tool).ok()?)?))
     }
 
-    /// The segments from here to a tool, the tool last.
+    /// Gives the segments from here to a tool, the tool last.
     pub fn route(&self, handle: Handle) -> Option<Route> {
         let (part, tool) = self.tool(handle)?;
         Some(Route(std::iter::once(part.segment()).chain(tool.path()).cloned().collect()))
     }
 
-    /// The dotted name of a tool.
+    /// Gives the dotted name of a tool.
     pub fn name(&self, handle: Handle) -> Option<QualifiedName> {
         QualifiedName::of(&self.route(handle)?)
     }
 
-    /// How many tools are listed; those withheld are not.
+    /// Counts listed tools, without withheld ones.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| part.listed()).sum()
     }
 
-    /// Whether no tool is listed.
+    /// Tells whether no tool is listed.
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| part.listed() == 0)
     }

@@ -1,8 +1,8 @@
-//! The machine of an aggregator: who is registered, what each holds, and what becomes of it (MCP-AX 4.2, 5.3, 6 and 13).
+//! The state machine of an aggregator: registrations, the segments and tools they hold, and their ends (MCP-AX 4.2, 5.3, 6 and 13).
 //!
-//! It decides; it neither calls tools nor fetches lists, and does not check tokens or certificates: who a peer is comes in as an
-//! [`Identity`](crate::authority::Identity). A peer's mistake is a [`Refusal`] or an ended session, and never
-//! anything for another peer.
+//! The machine only decides: calls no tools, fetches no lists, and verifies no tokens or certificates; an
+//! [`Identity`](crate::authority::Identity) comes in with each request. A peer's mistake is a [`Refusal`] or an ended session, and never
+//! harms another peer.
 
 mod below;
 mod claims;
@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 use banyan_model::{Machine, Now, Segment};
 
 use crate::id::{CallId, LinkId, RequestId, SessionId, SessionKey};
-use crate::message::{Above, Alive, Deregister, Request};
+use crate::message::{Ancestry, Deregister, HeartbeatAnswer, Request};
 use crate::namespace::Namespace;
 use crate::random::Random;
-use crate::refusal::{Ended, Refusal};
+use crate::refusal::{Refusal, SessionEnd};
 use crate::reply::Reply;
 use crate::timers::Timers;
 use below::Below;
@@ -42,15 +42,15 @@ use queue::Queue;
 use session::Sessions;
 
 pub use claims::Claim;
-pub use output::{Event, Incoming, ParentOutput, StoreAnswer, Transmit};
+pub use output::{Event, IncomingRequest, ParentOutput, StoreAnswer, Transmit};
 pub use session::{Session, Standing};
 pub use settings::{Demand, SegmentPolicy, Settings, SplitBrain};
 pub use target::Target;
 
-/// How much later than it asked the machine may be called before it takes itself, and not its peers, for the one that slept.
+/// Lateness of a timer beyond which the machine blames its own sleep instead of the peers.
 const OVERSLEPT: Duration = Duration::from_secs(1);
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     Admit,
@@ -76,12 +76,12 @@ impl Timer {
     }
 }
 
-/// The machine of one aggregator.
+/// The state machine of an aggregator.
 #[derive(Debug)]
 pub struct Parent {
     settings: Settings,
     random: Random,
-    above: Above,
+    above: Ancestry,
     mounts: BTreeSet<Segment>,
     sessions: Sessions,
     claims: Claims,
@@ -96,16 +96,16 @@ pub struct Parent {
     events: VecDeque<Event>,
     namespace_changed: bool,
     subtree_changed: bool,
-    /// How many sessions there were.
+    /// Number of sessions so far.
     counted: u64,
 }
 
 impl Parent {
-    /// An aggregator with nobody registered. The seed makes session ids: it must be secret and never the same twice.
+    /// Makes an aggregator without registrations. The seed makes session ids: secret, and never used twice.
     pub fn new(settings: Settings, seed: [u8; 32]) -> Self {
         Self {
             random: Random::new(seed),
-            above: Above::default(),
+            above: Ancestry::default(),
             mounts: BTreeSet::new(),
             sessions: Sessions::default(),
             claims: Claims::default(),
@@ -125,8 +125,8 @@ impl Parent {
         }
     }
 
-    /// A subserver sent a request of MCP-AX. The answer comes out of [`Machine::poll_output`], at once or later.
-    pub fn handle_request(&mut self, now: Now, incoming: &Incoming<'_>) {
+    /// Takes a request of MCP-AX. The answer comes out of [`Machine::poll_output`], at once or later.
+    pub fn handle_request(&mut self, now: Now, incoming: &IncomingRequest<'_>) {
         let (link, request) = (incoming.link, incoming.request);
         let answer = match Request::decode(incoming.method, incoming.params) {
             Ok(Request::Register(register)) => return self.apply(now, incoming, register),
@@ -139,58 +139,58 @@ impl Parent {
         self.answer(link, request, answer);
     }
 
-    /// A link broke. Everybody who was registered over it is lost.
+    /// Takes the break of a link. All registrations over the link are lost.
     pub fn handle_link_lost(&mut self, now: Now, link: LinkId) {
         self.queue.forget(link);
         for case in self.questions.of_link(link, None) {
             self.drop_case(case);
         }
         for session in self.sessions.of_link(link) {
-            self.lose(now, session, Ended::LinkLost);
+            self.lose(now, session, SessionEnd::LinkLost);
         }
         for call in self.questions.asked_over(link) {
             self.handle_answer(now, call, Reply::Lost);
         }
     }
 
-    /// The table of names.
+    /// Gives the table of names.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 
-    /// Everybody who is registered, or lost and waited for, by segment.
+    /// Lists registered subservers, and lost ones still waited for, by segment.
     pub fn sessions(&self) -> impl Iterator<Item = &Session> {
         self.sessions.iter()
     }
 
-    /// One of them.
+    /// Gives a session.
     pub fn session(&self, key: SessionKey) -> Option<&Session> {
         self.sessions.get(key)
     }
 
-    /// The live session of this name on this link, for requests beside those of MCP-AX.
+    /// Finds the live session of this name on this link, for requests outside of MCP-AX.
     pub fn session_on(&self, link: LinkId, id: &SessionId) -> Option<SessionKey> {
         self.sessions.spoken_for(id, link)
     }
 
-    /// The live sessions on a link: whose a notification is that comes over it, where there is one only.
+    /// Lists the live sessions on a link. A notification over a link with a single session belongs to that session.
     pub fn sessions_on(&self, link: LinkId) -> Vec<SessionKey> {
         self.sessions.of_link(link)
     }
 
-    /// The claims that outlive sessions (AX-12).
+    /// Lists the claims that outlive sessions (AX-12).
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.claims.iter()
     }
 
-    /// Enters claims that were kept over a restart. To be called before anybody registers.
+    /// Enters claims kept over a restart. To be called before the first registration.
     pub fn restore(&mut self, claims: impl IntoIterator<Item = Claim>) {
         for claim in claims {
             self.claims.enter(claim);
         }
     }
 
-    /// An operator takes a segment from its authority. Whoever has it now keeps it until the session ends.
+    /// Releases an authority's segment, on an operator's order. The current holder keeps the segment until the session ends.
     pub fn release(&mut self, segment: &Segment) -> bool {
         let released = self.claims.release(segment);
         if released {
@@ -199,8 +199,8 @@ impl Parent {
         released
     }
 
-    /// The operator has decided anew about policies, the grace and how many may register; rates stay as they were. What may be shown of a
-    /// segment with another policy is found out by fetching its list again. Who has not proved what has to be proved now is put out.
+    /// Applies new settings of the operator: policies, the grace and the number of registrations; rates stay. The lists of segments with a
+    /// changed policy are fetched again. Holders without a newly required proof are put out.
     pub fn handle_settings(&mut self, now: Now, settings: Settings) {
         let before = std::mem::replace(&mut self.settings, settings);
         let is_other = |session: &&Session| before.policy(&session.segment) != self.settings.policy(&session.segment);
@@ -217,12 +217,12 @@ impl Parent {
         }
     }
 
-    /// The operator does not have this session any more.
+    /// Ends a session on the operator's order.
     pub fn put_out(&mut self, session: SessionKey) {
-        self.end(session, Ended::NotAdmitted);
+        self.end_session(session, SessionEnd::NotAdmitted);
     }
 
-    /// The segments that the configuration gives to mounts: nobody may register them. Who has one already keeps it.
+    /// Takes the segments of configured mounts, closed to registration from now on. Current holders stay.
     pub fn handle_mounts(&mut self, segments: BTreeSet<Segment>) {
         self.mounts = segments;
     }
@@ -230,21 +230,21 @@ impl Parent {
     fn handle_heartbeat(&mut self, now: Now, link: LinkId, id: &SessionId) -> Result<String, Refusal> {
         let session = self.touch(now, link, id)?;
         let withheld = self.withheld(session);
-        Ok(Alive { above: self.shown_above(), withheld }.encode())
+        Ok(HeartbeatAnswer { above: self.shown_above(), withheld }.encode())
     }
 
     fn handle_deregister(&mut self, link: LinkId, message: &Deregister) -> Result<String, Refusal> {
         let session = self.spoken_for(link, &message.session)?;
-        self.end(session, Ended::Deregistered);
+        self.end_session(session, SessionEnd::Deregistered);
         Ok(Deregister::RESULT.to_owned())
     }
 
-    /// The session that a request on this link is about.
+    /// Finds the session of a request on this link.
     fn spoken_for(&self, link: LinkId, id: &SessionId) -> Result<SessionKey, Refusal> {
         self.sessions.spoken_for(id, link).ok_or_else(|| Refusal::UnknownSession { ended: self.ended.why(id) })
     }
 
-    /// The same, and it was heard of.
+    /// Finds the session of a request, and notes the sign of life.
     fn touch(&mut self, now: Now, link: LinkId, id: &SessionId) -> Result<SessionKey, Refusal> {
         let key = self.spoken_for(link, id)?;
         if let Some(session) = self.sessions.live(key) {
@@ -257,8 +257,8 @@ impl Parent {
         Ok(key)
     }
 
-    /// Whoever was called much too late has slept (a suspended machine, a starved process), and may have slept through heartbeats that
-    /// did come. So each peer gets one more interval, once.
+    /// Excuses missed heartbeats after a sleep. A machine woken much too late (suspended, starved) may have slept through heartbeats that
+    /// did arrive. So each peer gets one more interval, once.
     fn excuse(&mut self, now: Now) {
         let slept = self.timers.next().is_some_and(|(at, _)| at + OVERSLEPT < now.instant);
         if !slept {
@@ -293,7 +293,7 @@ impl Machine for Parent {
                 Timer::Fetch(session) => self.handle_tools_failed(now, session),
                 Timer::Forget(session) => self.forget(session),
                 Timer::Grace(segment) => self.remove_part(&segment),
-                Timer::Heartbeat(session) => self.lose(now, session, Ended::Silent),
+                Timer::Heartbeat(session) => self.lose(now, session, SessionEnd::Silent),
                 Timer::Refetch(session) => self.want_list(now, session),
             }
         }

@@ -1,4 +1,4 @@
-//! Numbers from a seed: ids that nobody guesses who does not know it, and jitter. Where the seed comes from is not known here.
+//! Numbers from a seed: unpredictable ids, and jitter. Does not make the seed.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ impl Random {
         Self { seed, drawn: 0 }
     }
 
-    /// 128 bits.
+    /// Gives 128 bits.
     pub(crate) fn bits(&mut self) -> u128 {
         self.drawn += 1;
         let hash = Sha256::new().chain_update(self.seed).chain_update(self.drawn.to_be_bytes()).finalize();
         hash.iter().take(16).fold(0, |bits, byte| bits << 8 | u128::from(*byte))
     }
 
-    /// A duration from `least` up to `most`, to the microsecond.
+    /// Gives a duration from `least` up to `most`, to the microsecond.
     pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let span = most.saturating_sub(least).as_micros();
         let more = if span == 0 { 0 } else { self.bits() % (span + 1) };
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// The seed is as good as the ids that were made from it.
+/// Hides the seed, which is worth as much as all ids made from it.
 impl std::fmt::Debug for Random {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Random({} drawn)", self.drawn)

@@ -1,5 +1,4 @@
-//! Why a request is refused, and what its sender is told (AX-27): a code, a stable message, and data that says what to do.
-//! Nothing about calls of tools that fail.
+//! Refusals of requests (AX-27): a code, a stable message, and data with advice. Does not cover failed calls of tools.
 
 use std::time::Duration;
 
@@ -8,121 +7,92 @@ use serde_json::{Map, Value, json};
 use crate::authority::Authority;
 use crate::id::NodeId;
 
-/// A refusal. One variant, one reaction of whoever is refused.
+/// A refusal. One variant for each reaction of the refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The claimed authority is not among those that were proved.
+    /// The alleged authority is not among the proved.
     #[error(
         "you claim `{claimed}` and prove another; register with the authority of your token or certificate, or get one for `{claimed}`"
     )]
-    AuthorityMismatch {
-        /// What was claimed.
-        claimed: Authority,
-    },
-    /// The namespace takes proven authorities only.
+    AuthorityMismatch { claimed: Authority },
+    /// The namespace takes proved authorities only.
     #[error(
         "the segment `{segment}` takes no one without proof; send `authority` with a signed token or a client certificate that names it"
     )]
-    AuthorityRequired {
-        /// Which segment.
-        segment: String,
-    },
-    /// A plain subserver lists a name that holds a dot (AX-14).
+    AuthorityRequired { segment: String },
+    /// A plain subserver lists a dotted name (AX-14).
     #[error(
         "the tool name `{name}` holds a dot; only an aggregator, which sends `x-mcpax-subtree-ids`, may list such names: rename the tool"
     )]
-    DottedName {
-        /// The name.
-        name: String,
-    },
+    DottedName { name: String },
     /// Two live nodes have one subserver id.
     #[error("another live server is registered here with this subserver_id; give each server an id of its own, and keep it over restarts")]
     DuplicateSubserver {
-        /// When to try again, if the other one is to go.
+        /// Time until the other one may be gone.
         retry_after: Duration,
     },
-    /// No room for another registration.
     #[error("{most} servers are registered here already, which is the limit; register elsewhere, or raise it")]
-    Full {
-        /// The limit.
-        most: usize,
-    },
-    /// An interval that is neither 0 nor in range.
+    Full { most: usize },
+    /// An interval neither 0 nor in range.
     #[error("heartbeat_interval_ms is {given}; use 0 for none, or {least} to {most}")]
     HeartbeatInterval {
-        /// What was asked for, in milliseconds.
+        /// Milliseconds.
         given: u64,
-        /// The least that is taken, in milliseconds.
+        /// Milliseconds.
         least: u64,
-        /// The most that is taken, in milliseconds.
+        /// Milliseconds.
         most: u64,
     },
-    /// Not a method of this protocol.
     #[error("there is no such method; use mcpax/register, mcpax/heartbeat, mcpax/deregister, mcpax/subtree or mcpax/parent")]
     MethodUnknown,
-    /// A name that has no room below the prefixes above it (AX-10).
+    /// The name is too long below the prefixes above (AX-10).
     #[error("`{name}` and what stands before it have {length} characters, 255 are allowed; shorten the name or a segment above it")]
     NameTooLong {
-        /// The name.
         name: String,
-        /// How long it would be as a whole.
+        /// Length of the whole name.
         length: usize,
     },
-    /// Somebody else has the segment (AX-11, AX-12).
+    /// The segment has another holder (AX-11, AX-12).
     #[error("the segment `{segment}` belongs to {}; choose another segment{}", .holder.words(), if .retry_after.is_some() { ", or wait" } else { "" })]
     NamespaceConflict {
-        /// Which segment.
         segment: String,
-        /// Why it is not free.
         holder: Holder,
-        /// When it may be free; `None` when waiting does not help.
+        /// Time until the segment may be free; `None`: waiting does not help.
         retry_after: Option<Duration>,
     },
-    /// Whoever asks may not register here, or nobody may.
+    /// The requester may not register here, or nobody may.
     #[error("{why}")]
     NotAdmitted {
-        /// Why, and who can change it.
+        /// The reason, and whom to ask.
         why: String,
     },
-    /// Params that the method does not take.
     #[error("`{member}` {why}")]
     ParamsInvalid {
         /// The member at fault.
         member: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// Who owns which segment can't be kept at present, so that none is given away (AX-12).
+    /// The owners of segments can't be recorded at present, so that none is given away (AX-12).
     #[error("who owns which segment can't be kept here at present; try again after the time given, and let its operator look into its log")]
-    ClaimsUnavailable {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// More registrations at once than are served.
+    ClaimsUnavailable { retry_after: Duration },
     #[error("too many registrations wait already; try again after the time given")]
-    RateLimited {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The registration, or what joined below, would close a cycle (AX-24).
+    RateLimited { retry_after: Duration },
+    /// The registration, or a node that joined below, would close a cycle (AX-24).
     #[error("this would make a node its own ancestor; take the named aggregators out from below, or register elsewhere")]
     RegistrationCycle {
-        /// The ids that stand both above and below.
+        /// Ids both above and below.
         ids: Vec<NodeId>,
-        /// Whether whoever refuses is, as far as it knows, registered below the one refused. If not, somebody below lies or
-        /// has not noticed yet.
+        /// The refusing node stands below the refused, as far as known. Otherwise a node below lies, or has not noticed yet.
         below_you: bool,
     },
     /// `x-mcpax-route` or `x-mcpax-cursor` cannot be followed (AX-30).
     #[error("the route cannot be followed: {why}; list the tools again and call by the listed name")]
-    RouteInvalid {
-        /// What is wrong.
-        why: String,
-    },
-    /// Not a legal segment (AX-10).
+    RouteInvalid { why: String },
+    /// The name is not a legal segment (AX-10).
     #[error("`{given}` is not a legal name; use 1 to 63 of a-z, 0-9, `_` and `-`")]
     SegmentInvalid {
-        /// What was given, cut to a readable length.
+        /// Cut to a readable length.
         given: String,
     },
     /// The subserver is registered with another aggregator of the same tree (AX-25).
@@ -130,55 +100,43 @@ pub enum Refusal {
         "this subserver is registered with another aggregator of this tree; deregister there first, or wait until that registration ends"
     )]
     SplitBrain {
-        /// With whom, where that is known.
+        /// The other aggregator, where known.
         registered_with: Option<NodeId>,
-        /// When to try again.
         retry_after: Duration,
     },
-    /// The subserver was asked for its parent and said nothing.
+    /// The subserver did not answer the question for its parent.
     #[error("you did not answer `mcpax/parent` in time; answer it, or refuse it with -32601, and register again")]
-    SubserverSilent {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// A change of the subtree does not follow the one before.
+    SubserverSilent { retry_after: Duration },
+    /// A change of the subtree does not follow the previous one.
     #[error("this change does not follow the last one taken; send all the ids")]
     SubtreeOutOfStep,
-    /// More ids below than are taken.
+    /// Too many ids below.
     #[error("more aggregators stand below than the {most} that are taken; divide the subtree")]
-    SubtreeTooLarge {
-        /// The most.
-        most: usize,
-    },
-    /// No such session, not on this link, or not any more.
+    SubtreeTooLarge { most: usize },
+    /// The session is unknown, on another link, or over.
     #[error("there is no such session{}; register again", .ended.map(|why| format!(": it ended, {}", why.words())).unwrap_or_default())]
     UnknownSession {
-        /// Why it ended, where that is remembered.
-        ended: Option<Ended>,
+        /// Reason of the end, where remembered.
+        ended: Option<SessionEnd>,
     },
-    /// A version of MCP-AX that is not spoken.
     #[error("version `{given}` is not spoken here; use `{}`", crate::message::VERSION)]
-    VersionUnsupported {
-        /// What was asked for.
-        given: String,
-    },
+    VersionUnsupported { given: String },
 }
 
-/// Why a segment is not free.
+/// Holders of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// A server that is registered.
     Registered,
-    /// A server that was lost and may come back.
+    /// A lost server that may come back.
     Lost,
-    /// An authority that owns it for good.
+    /// An authority with lasting ownership.
     Authority,
-    /// The configuration of the aggregator: a mount of that name.
+    /// A mount of that name in the aggregator's configuration.
     Mount,
 }
 
 impl Holder {
-    /// The stable word for it.
+    /// Gives the stable word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Authority => "authority",
@@ -198,18 +156,16 @@ impl Holder {
     }
 }
 
-/// Why a session is over.
+/// Reasons for the end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ended {
-    /// Its subserver said so.
+pub enum SessionEnd {
     Deregistered,
-    /// It listed a dotted name.
+    /// The subserver listed a dotted name.
     DottedName,
-    /// It brought an aggregator that stands above.
+    /// The subserver brought an aggregator that stands above.
     Cycle,
-    /// Its link broke.
     LinkLost,
-    /// The operator does not have it any more.
+    /// The operator has put the subserver out.
     NotAdmitted,
     /// Three heartbeats were missed.
     Silent,
@@ -217,8 +173,8 @@ pub enum Ended {
     Replaced,
 }
 
-impl Ended {
-    /// The stable word for it.
+impl SessionEnd {
+    /// Gives the stable word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cycle => "registration_cycle",
@@ -231,16 +187,16 @@ impl Ended {
         }
     }
 
-    /// The meaning of a word.
+    /// Reads a word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ended| ended.as_str() == word)
     }
 
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 7] =
         [Self::Deregistered, Self::DottedName, Self::Cycle, Self::LinkLost, Self::NotAdmitted, Self::Silent, Self::Replaced];
 
-    /// The reason as the end of a sentence.
+    /// Gives the reason as the end of a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Cycle => "because it brought an aggregator that stands above",
@@ -261,12 +217,12 @@ pub struct ErrorObject {
     pub code: i64,
     /// The stable message.
     pub message: &'static str,
-    /// The raw `data` object. `reason` repeats the message, `hint` says what to do.
+    /// The raw `data` object. `reason` repeats the message, `hint` is advice.
     pub data: String,
 }
 
 impl Refusal {
-    /// What its sender is told.
+    /// Makes the error for the requester.
     pub fn error(&self) -> ErrorObject {
         let (code, message) = self.code();
         let mut data = Map::new();
@@ -278,7 +234,7 @@ impl Refusal {
         ErrorObject { code, message, data: Value::Object(data).to_string() }
     }
 
-    /// When whoever is refused may try the same again; `None` where that would not help.
+    /// Gives the time until the same request may succeed; `None`: waiting does not help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::ClaimsUnavailable { retry_after }
@@ -333,7 +289,7 @@ impl Refusal {
         }
     }
 
-    /// What belongs to this kind alone; members that are null are left out.
+    /// Gives the members peculiar to a variant; null members are left out.
     fn details(&self) -> Value {
         let ms = |d: &Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
         let after = self.retry_after().as_ref().map(ms);
@@ -358,7 +314,7 @@ impl Refusal {
                 json!({ "registered_with": registered_with.map(|id| id.to_string()), "retry_after_ms": after })
             }
             Self::Full { most } | Self::SubtreeTooLarge { most } => json!({ "most": most }),
-            Self::UnknownSession { ended } => json!({ "ended": ended.map(Ended::as_str) }),
+            Self::UnknownSession { ended } => json!({ "ended": ended.map(SessionEnd::as_str) }),
             Self::VersionUnsupported { given } => json!({ "given": given, "supported": [crate::message::VERSION] }),
             Self::MethodUnknown | Self::NotAdmitted { .. } | Self::RouteInvalid { .. } | Self::SubtreeOutOfStep => Value::Null,
         }
@@ -394,13 +350,13 @@ mod tests {
             Refusal::SubserverSilent { retry_after: wait },
             Refusal::SubtreeOutOfStep,
             Refusal::SubtreeTooLarge { most: 7 },
-            Refusal::UnknownSession { ended: Some(Ended::Silent) },
+            Refusal::UnknownSession { ended: Some(SessionEnd::Silent) },
             Refusal::VersionUnsupported { given: "1".into() },
         ]
     }
 
     #[test]
-    fn ax_27_every_refusal_has_a_code_of_ours_a_stable_message_and_data_that_says_what_to_do() {
+    fn ax_27_every_refusal_has_code_message_and_advice() {
         for refusal in all() {
             let error = refusal.error();
             let ours = (-32019..=-32000).contains(&error.code) && ![-32002, -32003].contains(&error.code);

@@ -1,7 +1,7 @@
-//! Passing on what subservers notify, each at a bounded rate and in its order (MCP-AX 12, AX-50 to AX-52).
+//! Relay of subservers' notifications, each at a bounded rate and in order (MCP-AX 12, AX-50 to AX-52).
 //!
-//! A notification is bytes here and is never looked into. The driver adds where it came from ([`SOURCE`]) with [`source`]. No order
-//! holds between two subservers, and none is kept.
+//! A notification is opaque bytes here. The driver adds the source ([`SOURCE`]) with [`source`]. Notifications of different subservers have
+//! no common order.
 
 mod lane;
 pub mod notice;
@@ -16,27 +16,27 @@ use crate::id::SessionKey;
 use crate::timers::Timers;
 use lane::Lane;
 
-/// The member of a notification's `_meta` that holds the dotted path of the subserver it came from.
+/// Member of a notification's `_meta` for the dotted path of its subserver.
 pub const SOURCE: &str = "x-mcpax-source";
-/// The member that tells events apart. It passes as it is (AX-52).
+/// Member that tells events apart. Passes unchanged (AX-52).
 pub const EVENT_ID: &str = "x-mcpax-event-id";
-/// The member that names the event before it. It passes as it is, and nothing is kept of it (AX-52).
+/// Member for the previous event. Passes unchanged, and is not kept (AX-52).
 pub const CAUSAL_PARENT: &str = "x-mcpax-causal-parent";
 
-/// The value of [`SOURCE`] for what came from `segment`, which itself said `below`. `None` when that is no legal name any more.
+/// Gives the value of [`SOURCE`] for a notification from `segment` with the source `below`. `None`: the name would not be legal.
 pub fn source(segment: &Segment, below: Option<&str>) -> Option<String> {
     let text = below.map_or_else(|| segment.to_string(), |below| format!("{segment}.{below}"));
     (text.len() <= QualifiedName::MAX && text.split('.').all(|part| Segment::new(part).is_ok())).then_some(text)
 }
 
-/// How much each subserver may say.
+/// Limits on each subserver's notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RelayLimits {
-    /// Notifications in a second; a tenth of it at once.
+    /// Notifications in a second; a tenth at once.
     pub per_second: u32,
-    /// How many wait when there are more.
+    /// Notifications in the queue.
     pub depth: usize,
-    /// How many bytes those that wait may have together.
+    /// Bytes in the queue.
     pub depth_bytes: usize,
 }
 
@@ -46,47 +46,41 @@ impl Default for RelayLimits {
     }
 }
 
-/// What goes upward.
+/// A notification for the parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Relayed {
-    /// A notification, as it came.
-    Notification {
-        /// Whose.
-        segment: Segment,
-        /// Its bytes.
-        bytes: Bytes,
-    },
-    /// Some were dropped; said once until all that waited has gone. It stands where the dropped ones would have.
+pub enum RelayOutput {
+    /// A notification, as received.
+    Notification { segment: Segment, bytes: Bytes },
+    /// Notifications were dropped; announced once until the queue is empty. Stands in the place of the dropped.
     Overflow {
-        /// Whose.
         segment: Segment,
-        /// How many of this session were dropped so far, the first of this time included.
+        /// Notifications of this session dropped so far, the first of this flood included.
         dropped: u64,
     },
 }
 
-/// The relay of one aggregator.
+/// The relay of an aggregator.
 #[derive(Debug)]
 pub struct Relay {
     limits: RelayLimits,
     lanes: BTreeMap<SessionKey, Lane>,
     timers: Timers<SessionKey>,
-    out: VecDeque<Relayed>,
+    out: VecDeque<RelayOutput>,
     dropped: u64,
 }
 
 impl Relay {
-    /// A relay without subservers.
+    /// Makes a relay without subservers.
     pub fn new(limits: RelayLimits) -> Self {
         Self { limits, lanes: BTreeMap::new(), timers: Timers::default(), out: VecDeque::new(), dropped: 0 }
     }
 
-    /// A session began under this segment.
+    /// Opens a session under this segment.
     pub fn handle_opened(&mut self, session: SessionKey, segment: Segment) {
         self.lanes.insert(session, Lane::new(segment, &self.limits));
     }
 
-    /// A session ended. What waits is dropped with it.
+    /// Closes a session, and drops the queue.
     pub fn handle_closed(&mut self, session: SessionKey) {
         self.timers.cancel(&session);
         if let Some(lane) = self.lanes.remove(&session) {
@@ -94,7 +88,7 @@ impl Relay {
         }
     }
 
-    /// A subserver notified something. Of a session that is not open nothing is passed on.
+    /// Takes a notification. Notifications outside of open sessions are dropped.
     pub fn handle_notification(&mut self, now: Now, session: SessionKey, bytes: Bytes) {
         let Some(lane) = self.lanes.get_mut(&session) else {
             self.dropped += 1;
@@ -108,12 +102,12 @@ impl Relay {
         self.flush(now, session);
     }
 
-    /// How many were dropped since the relay began (`notifications_dropped`, AX-51).
+    /// Counts all notifications dropped (`notifications_dropped`, AX-51).
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The same of one session.
+    /// Counts notifications dropped of one session.
     pub fn dropped_of(&self, session: SessionKey) -> u64 {
         self.lanes.get(&session).map_or(0, Lane::dropped)
     }
@@ -128,7 +122,7 @@ impl Relay {
 }
 
 impl Machine for Relay {
-    type Output = Relayed;
+    type Output = RelayOutput;
 
     fn handle_timeout(&mut self, now: Now) {
         while let Some((_, session)) = self.timers.expire(now.instant) {
@@ -136,7 +130,7 @@ impl Machine for Relay {
         }
     }
 
-    fn poll_output(&mut self) -> Option<Relayed> {
+    fn poll_output(&mut self) -> Option<RelayOutput> {
         self.out.pop_front()
     }
 

@@ -1,11 +1,11 @@
-//! What became of a request that a machine sent. Waiting for it is not done here.
+//! Replies to a machine's requests. Does not wait for them.
 
-/// What came back.
+/// A reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply<'a> {
     /// The raw `error` object.
     Error(&'a [u8]),
-    /// It did not get there, or nothing came back.
+    /// The request or the reply was lost.
     Lost,
     /// The link carries no requests in this direction.
     Mute,

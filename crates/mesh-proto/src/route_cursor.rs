@@ -1,7 +1,7 @@
 //! Routing by cursor (MCP-AX 7.2, AX-30): `x-mcpax-route` and `x-mcpax-cursor` in a call's `params._meta`.
 //!
-//! Both are read where they stand, raw; nothing is copied and no name is split. The driver splices the next cursor in, the
-//! route stays as it came. Which server a segment leads to is the table's business, not known here.
+//! Both are read in place, raw; nothing is copied and no name is split. The driver splices the next cursor in, the route stays as received.
+//! The table, not this module, knows the servers behind segments.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use banyan_model::{QualifiedName, Segment};
 
 use crate::refusal::Refusal;
 
-/// The member that holds the segments from the root to the tool, the tool last.
+/// Member with the segments from the root to the tool, the tool last.
 pub const ROUTE: &str = "x-mcpax-route";
-/// The member that holds the place of the segment whose turn it is, counted from 0.
+/// Member with the place of the current segment, counted from 0.
 pub const CURSOR: &str = "x-mcpax-cursor";
-/// What every member begins with that is between aggregators alone.
+/// Beginning of all members between aggregators.
 pub const PREFIX: &str = "x-mcpax-";
 
-/// Whether a member must be taken out before a server that does not speak MCP-AX, or a stub, sees the request (AX-32).
+/// Recognises members to be removed before the request reaches a server without MCP-AX, or a stub (AX-32).
 pub fn is_stripped(member: &str) -> bool {
     member.starts_with(PREFIX)
 }
 
-/// One hop's view of a route.
+/// The view of one hop on a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop<'a> {
     route: &'a str,
@@ -35,13 +35,13 @@ impl<'a> Hop<'a> {
     /// Reads the raw values of [`ROUTE`] and [`CURSOR`].
     ///
     /// # Errors
-    /// When the route is no list of legal segments or names more than 255 characters, and when the cursor stands outside it.
+    /// When the route is no list of legal segments or has more than 255 characters, or the cursor is out of range.
     pub fn read(route: &'a [u8], cursor: &[u8]) -> Result<Self, Refusal> {
         let refuse = |why: &dyn fmt::Display| Refusal::RouteInvalid { why: why.to_string() };
         let at = number(cursor).ok_or_else(|| refuse(&"the cursor is not a whole number"))?;
         let (mut here, mut tool, mut length, mut characters) = (None, "", 0, 0);
         let route = inside(route).map_err(|why| refuse(&why))?;
-        for segment in Elements::of(route) {
+        for segment in Elements::new(route) {
             let segment = segment.map_err(|why| refuse(&why))?;
             if length == at {
                 here = Some(segment);
@@ -57,38 +57,38 @@ impl<'a> Hop<'a> {
         Ok(Self { route, segment, tool, at, length })
     }
 
-    /// The segment whose turn it is: that of the server to forward to, or the tool where [`Self::is_last`].
+    /// Gives the current segment: the next server, or the tool if [`Self::is_last`].
     pub fn segment(&self) -> &'a str {
         self.segment
     }
 
-    /// The tool's own name: the last segment.
+    /// Gives the tool's own name: the last segment.
     pub fn tool(&self) -> &'a str {
         self.tool
     }
 
-    /// Whether the tool itself is meant, so that nothing is left to forward to.
+    /// Tells whether the current segment is the tool.
     pub fn is_last(&self) -> bool {
         self.at + 1 == self.length
     }
 
-    /// How many segments follow this one.
+    /// Counts the segments behind the current.
     pub fn remaining(&self) -> usize {
         self.length - self.at - 1
     }
 
-    /// The segments that follow this one, the tool last.
+    /// Gives the segments behind the current, the tool last.
     pub fn rest(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        Elements::of(self.route).skip(self.at + 1).filter_map(Result::ok)
+        Elements::new(self.route).skip(self.at + 1).filter_map(Result::ok)
     }
 
-    /// The raw value of [`CURSOR`] for the next hop; `None` where there is none.
+    /// Gives the raw value of [`CURSOR`] for the next hop, if any.
     pub fn next_cursor(&self) -> Option<String> {
         (!self.is_last()).then(|| (self.at + 1).to_string())
     }
 }
 
-/// The raw value of [`ROUTE`] for a call that begins at this aggregator, whose cursor is `0`.
+/// Writes the raw value of [`ROUTE`] for a call that begins at this aggregator, with the cursor `0`.
 pub fn write_route<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> String {
     let mut text = String::from("[");
     for segment in segments {
@@ -99,13 +99,13 @@ pub fn write_route<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Strin
     text + "]"
 }
 
-/// A whole number as JSON has it, at most three digits.
+/// Reads a whole number of JSON, at most three digits.
 fn number(raw: &[u8]) -> Option<usize> {
     let legal = (1..=3).contains(&raw.len()) && raw.iter().all(u8::is_ascii_digit) && (raw.len() == 1 || raw[0] != b'0');
     legal.then(|| raw.iter().fold(0, |n, digit| n * 10 + usize::from(digit - b'0')))
 }
 
-/// What stands between the brackets of a raw JSON array.
+/// Gives the text between the brackets of a raw JSON array.
 fn inside(raw: &[u8]) -> Result<&str, &'static str> {
     let text = std::str::from_utf8(raw).map_err(|_| "it is not text")?;
     let inner = text.trim_matches(SPACE).strip_prefix('[').and_then(|t| t.strip_suffix(']')).ok_or("it is not a list")?;
@@ -114,14 +114,14 @@ fn inside(raw: &[u8]) -> Result<&str, &'static str> {
 
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// The elements of an array of segments.
+/// Iterator over an array of segments.
 struct Elements<'a> {
-    /// What is left, from the next element on.
+    /// Text from the next element on.
     rest: Option<&'a str>,
 }
 
 impl<'a> Elements<'a> {
-    fn of(inside: &'a str) -> Self {
+    fn new(inside: &'a str) -> Self {
         Self { rest: (!inside.is_empty()).then_some(inside) }
     }
 }
@@ -129,7 +129,7 @@ impl<'a> Elements<'a> {
 impl<'a> Iterator for Elements<'a> {
     type Item = Result<&'a str, &'static str>;
 
-    /// A legal segment needs no escapes, so a comma always ends an element.
+    // A legal segment needs no escapes, so a comma always ends an element.
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take()?;
         let (element, after) = rest.split_once(',').map_or((rest, None), |(element, after)| (element, Some(after)));
@@ -139,7 +139,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// As [`Segment::new`], without making one.
+/// Checks as [`Segment::new`] does, without making a segment.
 fn is_segment(text: &str) -> bool {
     let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     (1..=Segment::MAX).contains(&text.len()) && text.bytes().all(legal)
@@ -152,7 +152,7 @@ mod tests {
     const ROUTE: &[u8] = br#"["infra","edge", "stm32h7" ,"dma2d_status"]"#;
 
     #[test]
-    fn ax_30_each_hop_finds_its_segment_and_moves_the_cursor_on() {
+    fn ax_30_each_hop_finds_its_segment_and_advances_the_cursor() {
         let mut cursor = "0".to_owned();
         for (place, segment) in ["infra", "edge", "stm32h7", "dma2d_status"].into_iter().enumerate() {
             let hop = Hop::read(ROUTE, cursor.as_bytes()).unwrap();

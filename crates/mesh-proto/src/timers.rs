@@ -1,4 +1,4 @@
-//! Which timers are set, and which is next. What follows when one expires is its owner's business, not known here.
+//! A set of timers, sorted by time. Reacts to nothing: the owner does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -17,31 +17,31 @@ impl<K> Default for Timers<K> {
 }
 
 impl<K: Ord + Clone> Timers<K> {
-    /// Sets a timer, wherever it stood before.
+    /// Sets or moves a timer.
     pub(crate) fn set(&mut self, key: K, at: Instant) {
         self.cancel(&key);
         self.order.insert((at, key.clone()));
         self.due.insert(key, at);
     }
 
-    /// Takes a timer away.
+    /// Removes a timer.
     pub(crate) fn cancel(&mut self, key: &K) {
         if let Some(at) = self.due.remove(key) {
             self.order.remove(&(at, key.clone()));
         }
     }
 
-    /// When a timer is due.
+    /// Gives the time of a timer.
     pub(crate) fn at(&self, key: &K) -> Option<Instant> {
         self.due.get(key).copied()
     }
 
-    /// The timer that is due first.
+    /// Gives the earliest timer.
     pub(crate) fn next(&self) -> Option<(Instant, &K)> {
         self.order.first().map(|(at, key)| (*at, key))
     }
 
-    /// Takes the first timer that is due, with the time at which it was.
+    /// Takes the earliest timer in the past, with its time.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<(Instant, K)> {
         let (at, _) = self.next()?;
         if at > now {

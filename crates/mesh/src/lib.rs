@@ -1,4 +1,4 @@
-//! The gates above and below this one, and servers that register themselves. Who may register is not decided here but in `mesh-proto`.
+//! The gates above and below this one, and servers that register themselves. Decides on no registration: `mesh-proto` does.
 
 pub mod child;
 pub mod link;

@@ -1,5 +1,4 @@
-//! The family of gates and registered servers that this gate belongs to: what is below it, what is above it, and the links between.
-//! Nothing is decided here.
+//! The mesh of gates and registered servers around this gate: below, above, and the links between. Decides nothing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,17 +20,17 @@ use mcp::upstream::Upstreams;
 use trust;
 use trust::Trust;
 
-/// The gates above and below this one, and what links to them need.
+/// The gates above and below this one, with the resources of links.
 pub struct Mesh {
     pub gate: Arc<Gate>,
     pub trust: Arc<Trust>,
     /// Connections to registered servers.
     pub upstreams: Arc<Upstreams>,
-    /// Answers parents, over links that this gate has dialled.
+    /// Answers parents, over links dialled by this gate.
     pub server: Arc<McpServer>,
-    /// Servers and gates that are registered here.
+    /// Servers and gates registered here.
     pub registry: Registry,
-    /// Parents with which this gate is registered.
+    /// Parents of this gate.
     pub membership: Membership,
     pub sources: Arc<dyn Sources>,
     pub state_dir: PathBuf,
@@ -62,6 +61,6 @@ impl gate::Mesh for Mesh {
     }
 
     fn dropped(&self) -> String {
-        self.registry.dropped.told()
+        self.registry.dropped.to_json()
     }
 }

@@ -1,5 +1,5 @@
-//! What it takes to see whether somebody may send a kind: the capabilities of one participant, beside a look at the beginnings of as many texts,
-//! which is the least that any such check does. Prints nanoseconds as JSON, for `bench/run`.
+//! The cost of deciding whether a participant may send a kind, beside the least that any such check does: comparing the beginnings of as
+//! many texts. Prints nanoseconds as JSON, for `bench/run`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use room_proto::kind::Kind;
 const ROUNDS: u32 = 200_000;
 const KINDS: [&str; 4] =
     ["chat", "mcp/request:tools/call:read_file", "mcp/proposal:tools/call:write_file", "mcp/request:resources/read:file:///var/log/syslog"];
-/// The last is a star inside, which looks further than the beginning.
+/// The last has a star inside, and so needs more than a look at the beginning.
 const PATTERNS: [&str; 4] = ["mcp/response:*", "mcp/proposal:tools/*", "chat", "mcp/request:*/list"];
 
 #[expect(clippy::print_stdout, reason = "standard output is what a benchmark is for")]
@@ -23,7 +23,7 @@ fn main() -> Result<(), PatternError> {
     Ok(())
 }
 
-/// Nanoseconds for one kind, of several rounds the median.
+/// Nanoseconds for each kind: the median of several rounds.
 #[expect(clippy::disallowed_methods, reason = "time is what is measured")]
 fn each(check: impl Fn(&str) -> bool) -> f64 {
     let mut rounds: Vec<f64> = (0..9)

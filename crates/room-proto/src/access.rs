@@ -1,79 +1,73 @@
-//! Who may come into which room, and with what (MCPx v0.1, 5.1). Whether a token is genuine is not decided here: what stands in a
-//! [`Pass`] has been verified.
+//! Admission to rooms: participants, topics, and the capabilities they come in with (MCPx v0.1, 5.1). Does not verify tokens: the content
+//! of a [`Pass`] has been verified.
 //!
-//! A token is good for the topics that it names, and for no other. A *public* topic takes whoever has such a token; a *restricted* one only
-//! its members, and those whose token names it in full; a *private* one the same, and to everybody else it does not exist.
+//! A token is good only for the topics named in its text. A *public* topic takes everybody with such a token; a *restricted* topic only
+//! members, and tokens that name the topic in full; a *private* topic the same, and for everybody else does not exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capability::Capabilities;
 use crate::name::{ParticipantId, Topic};
 
-/// What one who is let in may send where neither its token nor the topic says: it proposes, takes back what it proposed,
-/// and others decide (7.1).
+/// Capabilities where neither token nor topic names any: propose, take proposals back, and leave decisions to others (7.1).
 pub const PROPOSES: [&str; 4] = ["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
 
-/// Who a topic takes.
+/// Openness of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Whoever has a token for it.
+    /// Takes everybody with a token for the topic.
     #[default]
     Public,
-    /// Some, and for others it is not there.
+    /// Takes members, and is hidden from others.
     Private,
-    /// Some.
+    /// Takes members only.
     Restricted,
 }
 
-/// What is configured for one topic.
+/// Configuration of a topic.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// Who it takes.
     pub access: Access,
-    /// Who may come in though no token names the topic in full.
+    /// Participants who may come in though no token names the topic in full.
     pub members: BTreeSet<ParticipantId>,
-    /// What those get whose token does not say.
+    /// Capabilities of participants whose token gives none.
     pub capabilities: Option<Capabilities>,
 }
 
-/// What a token says.
+/// Claims of a verified token.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// Who it is.
     pub id: ParticipantId,
-    /// For which topics it is good: names, and beginnings of names with a `*` behind.
+    /// Names of topics, and beginnings of names with a `*` behind.
     pub topics: Vec<String>,
-    /// What it may send; `None`: the topic decides.
+    /// `None`: the topic decides.
     pub capabilities: Option<Capabilities>,
 }
 
-/// Why somebody is not let in.
+/// Reasons for keeping a participant out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
-    /// It has a token for other topics.
     #[error("this token is not good for this topic: ask for one that names it")]
     Elsewhere,
-    /// It is not among those who may come in.
     #[error("this room is for its members: ask its admin to add you, or for a token that names it in full")]
     NotMember,
-    /// There is no such room, or none that it may know of.
+    /// No such room, or a private room hidden from this participant.
     #[error("there is no such room here: look at the name, or ask for the room to be configured")]
     Unknown,
 }
 
-/// All rooms of a gate, as configured.
+/// Configured rooms of a gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doors {
-    /// Topics with a rule.
     pub rules: BTreeMap<Topic, Rule>,
-    /// Whether a topic without one comes into being when the first joins: a public one.
+    /// Creates a public topic when a participant joins a topic without a rule.
     pub open: bool,
-    /// What those get whose token and topic do not say.
+    /// Capabilities where neither token nor topic gives any.
     pub capabilities: Capabilities,
 }
 
 impl Doors {
-    /// Lets somebody in, with what it may send, or not.
+    /// Admits a participant, and gives the capabilities.
     pub fn admit<'a>(&'a self, pass: &'a Pass, topic: &Topic) -> Result<&'a Capabilities, NotAdmitted> {
         let name = topic.as_str();
         if !pass.topics.iter().any(|named| covers(named, name)) {
@@ -91,13 +85,13 @@ impl Doors {
         Ok(pass.capabilities.as_ref().or(configured).unwrap_or(&self.capabilities))
     }
 
-    /// Whether somebody may know that a topic is there.
+    /// Checks that a participant may know of the topic.
     pub fn is_shown(&self, pass: &Pass, topic: &Topic) -> bool {
         matches!(self.admit(pass, topic), Ok(_) | Err(NotAdmitted::NotMember))
     }
 }
 
-/// Whether an entry of a token names a topic, in full or by its beginning.
+/// Matches an entry of a token against a topic, in full or by its beginning.
 pub fn covers(named: &str, topic: &str) -> bool {
     named.strip_suffix('*').map_or(named == topic, |beginning| topic.starts_with(beginning))
 }
@@ -127,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn mx_16_a_topic_takes_whom_it_is_for_and_a_token_is_good_for_what_it_names() {
+    fn mx_16_access_and_the_topics_of_a_token_decide_admission() {
         use NotAdmitted::{Elsewhere, NotMember, Unknown};
         let (everywhere, named) = (&["*"][..], &["square", "club", "vault", "new"][..]);
         let cases = [
@@ -156,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_says_what_its_owner_may_send_then_the_topic_then_it_may_propose() {
+    fn capabilities_come_from_token_topic_or_default() {
         let (mut doors, mut pass) = (doors(false), pass("guest", &["square"]));
         let given = |doors: &Doors, pass: &Pass| format!("{:?}", doors.admit(pass, &topic("square")).unwrap());
         assert_eq!(given(&doors, &pass), format!("{PROPOSES:?}"));

@@ -1,9 +1,9 @@
-//! Progressive automation (MCPx v0.1, 2.1 and 9.4). What people decide on proposals is remembered; rules are offered that would have decided
-//! alike; where a person accepts one, it decides in people's place, within limits, until the first thing that is not as it was.
+//! Progressive automation (MCPx v0.1, 2.1 and 9.4). Remembers people's decisions on proposals, offers rules that would have decided alike,
+//! and applies a rule that a person accepted, within limits, until the first deviation.
 //!
-//! No rule comes into being, or back, without a person, and what a rule did is never evidence for another. The driver says who is a person,
-//! hands in only what [`crate::participant::check`] let through, and sends what is to be sent: nothing is sent from here. What is
-//! [`Kept`] can be written down and taken up again; proposals that wait meanwhile are left to people.
+//! Only a person makes a rule or brings a rule back, and the acts of a rule are never evidence for another. The driver names the people,
+//! hands in only messages let through by [`crate::participant::check`], and does all sending. An [`AutomationState`] can be written down
+//! and resumed; proposals that wait meanwhile are left to people.
 
 mod argument;
 mod case;
@@ -17,27 +17,27 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub use argument::{Argument, Expected, Letters};
+pub use argument::{Argument, ExpectedValues, Letters};
 pub use case::{Case, Leaf, Subject};
-pub use offer::{Decided, Evidence, Offer, OfferId, Verdict};
+pub use offer::{Decision, Evidence, Offer, OfferId, Verdict};
 pub use rule::{Act, Deviation, Limits, Pattern, Rule, RuleId, Standing};
 
 use crate::chain::Outcome;
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
 
-/// How much is kept, and how much it takes until something is offered.
+/// Limits on memory, and the evidence needed for an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Acts that are remembered; the oldest goes first.
+    /// Acts remembered; the oldest goes first.
     pub acts: usize,
-    /// Decisions that are remembered; the oldest goes first.
+    /// Decisions remembered; the oldest goes first.
     pub decisions: usize,
-    /// So many decisions have to agree before a rule is offered; at least two.
+    /// Agreeing decisions needed for an offer; at least two.
     pub evidence: usize,
     /// Proposals without a decision; the oldest goes first.
     pub open: usize,
-    /// Rules, those that have ended included; of these the oldest goes first.
+    /// Rules, ended rules included; of the ended the oldest goes first.
     pub rules: usize,
 }
 
@@ -47,103 +47,95 @@ impl Default for Bounds {
     }
 }
 
-/// A participant of whom the driver says that a person speaks through it.
+/// A participant through whom a person speaks, as the driver says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person(pub ParticipantId);
 
-/// What outlives a run.
+/// Memory that outlives a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Kept {
+pub struct AutomationState {
     acts: VecDeque<Act>,
-    decided: VecDeque<Decided>,
+    decided: VecDeque<Decision>,
     rules: BTreeMap<RuleId, Rule>,
-    /// How many decisions, offers and rules there have been.
+    /// Numbers of decisions, offers and rules so far.
     counted: [u64; 3],
 }
 
-/// A call that a rule makes.
+/// A call made by a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fulfil {
-    /// The rule.
     pub rule: RuleId,
-    /// The proposal that it fulfils.
     pub proposal: String,
-    /// Who is to carry it out.
+    /// Participants asked to carry out the call.
     pub to: Vec<String>,
-    /// The MCP method.
     pub method: String,
-    /// The raw `params` as they were proposed, with the rule and who accepted it as their `_meta`.
+    /// Raw `params` as proposed, with the rule and its acceptor as their `_meta`.
     pub params: Bytes,
 }
 
-/// Something for people.
+/// News for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A rule could be made.
     Offered(OfferId),
-    /// A rule has ended; its standing says why.
+    /// End of a rule; the standing gives the reason.
     Ended(RuleId),
-    /// A rule covers a proposal and has done enough for this hour: it is left to people.
+    /// A proposal covered by a rule and left to people: the rule has used up this hour's calls.
     Withheld {
-        /// The rule.
         rule: RuleId,
-        /// The proposal.
         proposal: String,
     },
 }
 
-/// Why something is not done.
+/// Reasons for refusing to make or end a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// Too many rules are active.
     #[error("as many rules are active as may be: revoke one first")]
     Full,
-    /// No rule could be held to them.
+    /// Limits out of range.
     #[error("a rule makes 1 to 10,000 calls in all, 1 to 1,000 an hour, and lasts for 1 second to 366 days: choose limits within that")]
     Limits,
-    /// There is nothing to revoke.
     #[error("no rule of this number is active: look at the list of rules")]
     NoRule,
-    /// What is accepted is not what would be made.
+    /// The offer is gone, or has changed.
     #[error("this is not offered, or not any more: look at what is offered now")]
     NotOffered,
-    /// Nobody agrees to what they propose themselves.
+    /// The acceptor is the proposer.
     #[error("whoever proposes may not accept a rule that fulfils it: somebody else has to")]
     Own,
 }
 
-/// Learns from people, and acts for them where they agreed to that.
+/// A learner from people's decisions, who acts by the rules people accepted.
 #[derive(Debug, Default)]
 pub struct Automation {
     bounds: Bounds,
-    kept: Kept,
-    /// Proposals without a decision, by their ids, as they came.
+    kept: AutomationState,
+    /// Proposals without a decision, by id, in order of arrival.
     open: VecDeque<(String, Case)>,
     offers: BTreeMap<OfferId, Offer>,
     events: VecDeque<Event>,
 }
 
 impl Automation {
-    /// Goes on from what was kept: rules that were active are.
-    pub fn new(bounds: Bounds, kept: Kept) -> Self {
+    /// Resumes from a kept state; active rules stay active.
+    pub fn new(bounds: Bounds, kept: AutomationState) -> Self {
         let mut automation = Self { bounds, kept, ..Self::default() };
         let subjects: Vec<Subject> = automation.kept.decided.iter().map(|decided| decided.case.subject.clone()).collect();
         subjects.iter().for_each(|subject| automation.offer(subject));
         automation
     }
 
-    /// Somebody proposes something. What comes back is to be sent, as a request that fulfils the proposal.
+    /// Notes a proposal. Gives the request to send, where a rule fulfils the proposal.
     pub fn handle_proposal(&mut self, now: Now, proposal: &Envelope<'_>) -> Option<Fulfil> {
         let rule = self.note(now, proposal)?;
         self.act(now, rule, proposal)
     }
 
-    /// The same while nothing may be fulfilled: it is left to people, and learnt from what they decide.
+    /// Notes a proposal while no rule may fulfil any: people decide, and their decision is learnt from.
     pub fn handle_proposal_left(&mut self, now: Now, proposal: &Envelope<'_>) {
         self.note(now, proposal);
     }
 
-    /// Keeps a proposal until it is decided; the rule that is active for such.
+    /// Keeps a proposal until the decision; gives the active rule for its subject.
     fn note(&mut self, now: Now, proposal: &Envelope<'_>) -> Option<RuleId> {
         self.handle_timeout(now);
         if self.is_known(&proposal.id) {
@@ -158,26 +150,26 @@ impl Automation {
         active
     }
 
-    /// A person fulfils a proposal: by a request that names it. As it was proposed, that speaks for it; with other arguments, against.
+    /// Learns from a person's request for a proposal. Unchanged arguments speak for a rule, other arguments against.
     pub fn handle_fulfilment(&mut self, now: Now, by: &Person, request: &Envelope<'_>) {
-        let Some((proposal, case)) = request.correlation_id.as_deref().and_then(|id| self.take(id)) else { return };
+        let Some((proposal, case)) = request.correlation_id.as_deref().and_then(|id| self.take_open(id)) else { return };
         let (asked, target) = case.asked_by(request);
         let verdict = if asked == case { Verdict::Approved { to: target } } else { Verdict::Amended };
         self.decide(now, by, proposal, (case, verdict));
     }
 
-    /// A person speaks against a proposal. Against one that a rule has fulfilled meanwhile, that ends the rule.
+    /// Learns from a person's rejection. Rejecting a proposal that a rule has fulfilled meanwhile ends the rule.
     pub fn handle_rejection(&mut self, now: Now, by: &Person, proposal: &str) {
         let contrary = Deviation::Contrary { proposal: proposal.to_owned(), by: by.0.as_str().to_owned() };
         if let Some(rule) = self.kept.acts.iter().rev().find(|act| act.proposal == proposal).map(|act| act.rule) {
             self.stop(now, rule, contrary);
         }
-        if let Some((proposal, case)) = self.take(proposal) {
+        if let Some((proposal, case)) = self.take_open(proposal) {
             self.decide(now, by, proposal, (case, Verdict::Rejected));
         }
     }
 
-    /// There is an answer to what fulfilled a proposal. An error ends the rule that did.
+    /// Notes the outcome of a fulfilled proposal. An error ends the rule.
     pub fn handle_outcome(&mut self, now: Now, proposal: &str, outcome: Outcome) {
         let Some(act) = self.kept.acts.iter_mut().rev().find(|act| act.proposal == proposal && act.outcome.is_none()) else { return };
         act.outcome = Some(outcome);
@@ -187,12 +179,12 @@ impl Automation {
         }
     }
 
-    /// A proposal is not one any more: it was taken back, has expired, or somebody decided who is no person.
+    /// Drops a proposal that was withdrawn, has expired, or was decided by somebody other than a person.
     pub fn handle_gone(&mut self, proposal: &str) {
         self.open.retain(|(id, _)| id != proposal);
     }
 
-    /// A person accepts what is offered, with limits of its choice. From here on the rule acts.
+    /// Makes an offer a rule, active from now on, within limits chosen by the acceptor.
     pub fn accept(&mut self, now: Now, offer: OfferId, by: &Person, limits: Limits) -> Result<RuleId, RuleError> {
         let offered = self.offers.get(&offer).ok_or(RuleError::NotOffered)?;
         if offered.pattern.subject.proposer == by.0.as_str() {
@@ -209,34 +201,34 @@ impl Automation {
         Ok(id)
     }
 
-    /// A person ends a rule.
+    /// Ends a rule in the name of a person.
     pub fn revoke(&mut self, now: Now, rule: RuleId, by: &Person) -> Result<(), RuleError> {
         let by = by.0.as_str().to_owned();
-        if self.end(rule, Standing::Revoked { at: now.unix_seconds(), by }) { Ok(()) } else { Err(RuleError::NoRule) }
+        if self.end_rule(rule, Standing::Revoked { at: now.unix_seconds(), by }) { Ok(()) } else { Err(RuleError::NoRule) }
     }
 
-    /// What a person could accept, the oldest in front.
+    /// Lists offers, the oldest in front.
     pub fn offers(&self) -> impl Iterator<Item = &Offer> {
         self.offers.values()
     }
 
-    /// All rules that are remembered, ended ones too.
+    /// Lists remembered rules, ended rules included.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.kept.rules.values()
     }
 
-    /// What rules did, the oldest in front.
+    /// Lists acts of rules, the oldest in front.
     pub fn acts(&self) -> impl Iterator<Item = &Act> {
         self.kept.acts.iter()
     }
 
-    /// What people decided, the oldest in front.
-    pub fn decided(&self) -> impl Iterator<Item = &Decided> {
+    /// Lists people's decisions, the oldest in front.
+    pub fn decided(&self) -> impl Iterator<Item = &Decision> {
         self.kept.decided.iter()
     }
 
-    /// What is to be written down.
-    pub fn kept(&self) -> &Kept {
+    /// Gives the state to write down.
+    pub fn kept(&self) -> &AutomationState {
         &self.kept
     }
 }
@@ -269,12 +261,12 @@ impl Automation {
             || self.kept.decided.iter().any(|decided| decided.proposal == proposal)
     }
 
-    fn take(&mut self, proposal: &str) -> Option<(String, Case)> {
+    fn take_open(&mut self, proposal: &str) -> Option<(String, Case)> {
         let place = self.open.iter().position(|(id, _)| id == proposal)?;
         self.open.remove(place)
     }
 
-    /// The one rule that is active for a subject.
+    /// Finds the active rule for a subject; there is at most one.
     fn active(&self, subject: &Subject) -> Option<RuleId> {
         self.kept.rules.values().find(|rule| rule.standing == Standing::Active && rule.pattern.subject == *subject).map(|rule| rule.id)
     }
@@ -298,7 +290,7 @@ impl Automation {
             self.kept.acts.pop_front();
         }
         if is_spent {
-            self.end(id, Standing::Spent { at });
+            self.end_rule(id, Standing::Spent { at });
         }
         Some(fulfil)
     }
@@ -316,14 +308,14 @@ impl Automation {
             self.stop(now, rule.id, Deviation::Contrary { proposal: proposal.clone(), by: by.clone() });
         }
         self.kept.counted[0] += 1;
-        self.kept.decided.push_back(Decided { number: self.kept.counted[0], proposal, case, by, at: now.unix_seconds(), verdict });
+        self.kept.decided.push_back(Decision { number: self.kept.counted[0], proposal, case, by, at: now.unix_seconds(), verdict });
         while self.kept.decided.len() > self.bounds.decisions.max(1) {
             self.kept.decided.pop_front();
         }
         self.offer(&subject);
     }
 
-    /// What is offered for a subject, as things are now.
+    /// Renews the offer for a subject.
     fn offer(&mut self, subject: &Subject) {
         let before = self.offers.values().find(|offer| offer.pattern.subject == *subject).map(|offer| offer.id);
         let active = self.active(subject);
@@ -345,11 +337,11 @@ impl Automation {
     }
 
     fn stop(&mut self, now: Now, rule: RuleId, why: Deviation) {
-        self.end(rule, Standing::Stopped { at: now.unix_seconds(), why });
+        self.end_rule(rule, Standing::Stopped { at: now.unix_seconds(), why });
     }
 
-    /// Whether it was active. After a deviation or a revocation, nothing that was decided before speaks for a rule any more.
-    fn end(&mut self, id: RuleId, standing: Standing) -> bool {
+    /// Ends an active rule; `false` for any other. After a deviation or a revocation no earlier decision speaks for a rule any more.
+    fn end_rule(&mut self, id: RuleId, standing: Standing) -> bool {
         let decisions = self.kept.counted[0];
         let Some(rule) = self.kept.rules.get_mut(&id).filter(|rule| rule.standing == Standing::Active) else { return false };
         if standing.unlearns() {
@@ -360,12 +352,12 @@ impl Automation {
         true
     }
 
-    /// Forgets ended rules where there are too many. What had to be unlearnt stays so: decisions that old go with the rule.
+    /// Forgets ended rules where there are too many. The unlearning stays in force: decisions of that age go with the rule.
     fn make_room(&mut self) -> Result<(), RuleError> {
         while self.kept.rules.len() >= self.bounds.rules.max(1) {
             let oldest = self.kept.rules.values().find(|rule| rule.standing != Standing::Active).map(|rule| rule.id);
             let Some(rule) = oldest.and_then(|id| self.kept.rules.remove(&id)) else { return Err(RuleError::Full) };
-            let stays = |decided: &Decided| {
+            let stays = |decided: &Decision| {
                 decided.number > rule.unlearnt || decided.case.subject != rule.pattern.subject || !decided.verdict.speaks_for()
             };
             self.kept.decided.retain(stays);

@@ -1,7 +1,6 @@
-//! One who calls what others in a room offer, for whoever is outside of it: it asks each for its tools, makes calls, and finds the answers
-//! that belong to them (MCPx v0.1, 3.1 and 4.3). It asks whoever may answer, when that one comes and when it says that its list is another
-//! one, and waits for nobody: who does not answer has no tools. By which names clients know them, and whether a call may be made, is not
-//! known here.
+//! A caller for clients outside of a room: asks participants for tools, makes calls, and matches answers (MCPx v0.1, 3.1 and 4.3). Asks
+//! every participant able to answer, on arrival and on every change of the list, and waits for nobody: a silent participant has no tools.
+//! Knows neither the names shown to clients nor the permission for a call.
 
 mod output;
 
@@ -12,7 +11,7 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::{Duplicates, Members, quote};
 
-pub use output::{Answered, Failure, Output};
+pub use output::{CallAnswer, Failure, Output};
 
 use crate::capability::Capabilities;
 use crate::chain;
@@ -23,65 +22,64 @@ use crate::participant::{Event, Participant, check};
 use crate::sitting::CallId;
 use crate::voice::{Answer, Call};
 
-/// More pages than this are no list.
+/// Pages accepted of one list.
 const PAGES: usize = 64;
-/// What whoever is asked for tools must be able to say.
+/// Capability needed for answering a request for tools.
 const ANSWERS: &str = "mcp/response:tools/list";
 const LIST: &str = "tools/list";
 const NOT_SERVED: &[u8] = br#"{"code":-32601,"message":"the gate answers no requests here: ask what sits in this room"}"#;
 
-/// Whom to leave alone, and how much is done at once.
+/// Participants to leave alone, and limits on simultaneous work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
-    /// Those that are part of the gate. They are never asked: what stands in the tree is not offered to it once more.
+    /// Parts of the gate, never asked: tools of the tree are not offered to the tree once more.
     pub own: BTreeSet<ParticipantId>,
-    /// Calls at one participant under way at once.
+    /// Simultaneous calls at one participant.
     pub calls: usize,
     /// Tools taken of one participant; the rest is left out.
     pub tools: usize,
-    /// No longer message is sent, in bytes.
+    /// Longest message sent.
     pub message_bytes: usize,
 }
 
-/// The gate's place in a room, from which it calls.
+/// The gate's place in a room, for calls.
 #[derive(Debug)]
-pub struct Calling {
+pub struct RoomCaller {
     bounds: Bounds,
     participant: Participant,
-    /// What was asked and is not answered yet, by the id of the message.
-    asked: BTreeMap<String, Asked>,
-    /// By which message each call was made.
+    /// Unanswered requests, by message id.
+    asked: BTreeMap<String, PendingRequest>,
+    /// Message ids of calls.
     calls: BTreeMap<CallId, String>,
-    /// Those who are there, but for what is part of the gate.
+    /// Participants present, without parts of the gate.
     others: BTreeMap<String, Other>,
     outputs: VecDeque<Output>,
 }
 
 #[derive(Debug)]
-struct Asked {
-    /// Who is to answer.
+struct PendingRequest {
+    /// Participant asked.
     of: String,
-    /// `None`: its list.
+    /// `None`: a request for the list.
     call: Option<CallId>,
     method: String,
 }
 
-/// One who may offer something.
+/// A participant who may offer tools.
 #[derive(Debug, Default)]
 struct Other {
-    /// By which message it was asked last, until it has answered.
+    /// Message id of the last request for the list, until the answer.
     asked: Option<String>,
-    /// What came of its list so far.
+    /// Tools of the pages so far.
     tools: Vec<Bytes>,
     pages: usize,
-    /// Whether anything of it is offered.
     offers: bool,
-    /// Calls under way at it.
+    /// Calls under way.
     calls: usize,
 }
 
-impl Calling {
-    /// A place that nobody has been welcomed to. No two may have one seed.
+impl RoomCaller {
+    /// Makes a place without a welcome yet. No two may have one seed.
     pub fn new(bounds: Bounds, seed: u128) -> Self {
         // It keeps no chains: what it asked for it knows itself.
         let participant = Participant::new(chain::Bounds { chains: 1, ..chain::Bounds::default() }, usize::MAX, seed);
@@ -89,12 +87,12 @@ impl Calling {
         Self { bounds, participant, asked, calls, others, outputs }
     }
 
-    /// A message came.
+    /// Takes a message of the room.
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         let Ok(envelope) = Envelope::decode(bytes, usize::MAX) else { return };
         match envelope.kind().class() {
             "mcp/response" => self.answered(now, bytes, &envelope),
-            "mcp/request" if check(&envelope).is_ok() => self.told(now, bytes, &envelope),
+            "mcp/request" if check(&envelope).is_ok() => self.handle_request(now, bytes, &envelope),
             class if class.starts_with("system/") => {
                 self.participant.handle_message(now, bytes);
                 self.hear(now);
@@ -103,16 +101,16 @@ impl Calling {
         }
     }
 
-    /// Somebody outside calls something: `params` is a raw object. A progress token in it has to be the number of the call.
+    /// Makes a call for a client outside: `params` is a raw object. A progress token in `params` has to be the number of the call.
     pub fn handle_call(&mut self, now: Now, call: CallId, to: &str, asked: Call<'_>) {
         if let Err(why) = self.call(now, call, to, asked) {
             self.outputs.push_back(Output::Failed { call, why });
         }
     }
 
-    /// Nobody waits for a call any more.
+    /// Cancels a call nobody waits for any more.
     pub fn handle_cancel(&mut self, now: Now, call: CallId, why: &str) {
-        let Some((id, asked)) = self.end(call) else { return };
+        let Some((id, asked)) = self.end_call(call) else { return };
         let params = format!("{{\"requestId\":{},\"reason\":{}}}", quote(&id), quote(why));
         let said = self.participant.notify(now, &[&asked.of], Call { method: "notifications/cancelled", params: Some(params.as_bytes()) });
         // Where it may not be said, the answer is nobody's when it comes.
@@ -120,7 +118,7 @@ impl Calling {
     }
 }
 
-impl Machine for Calling {
+impl Machine for RoomCaller {
     type Output = Output;
 
     // Callers outside wait as long as they like and cancel then; nothing here ends by itself.
@@ -135,7 +133,7 @@ impl Machine for Calling {
     }
 }
 
-impl Calling {
+impl RoomCaller {
     fn call(&mut self, now: Now, call: CallId, to: &str, asked: Call<'_>) -> Result<(), Failure> {
         let other = self.others.get_mut(to).ok_or(Failure::Absent)?;
         if other.calls >= self.bounds.calls {
@@ -148,13 +146,13 @@ impl Calling {
         }
         other.calls += 1;
         self.calls.insert(call, spoken.id.clone());
-        self.asked.insert(spoken.id, Asked { of: to.to_owned(), call: Some(call), method: asked.method.to_owned() });
+        self.asked.insert(spoken.id, PendingRequest { of: to.to_owned(), call: Some(call), method: asked.method.to_owned() });
         self.outputs.push_back(Output::Send(spoken.bytes));
         Ok(())
     }
 
-    /// Takes a call away that is over.
-    fn end(&mut self, call: CallId) -> Option<(String, Asked)> {
+    /// Removes a finished call.
+    fn end_call(&mut self, call: CallId) -> Option<(String, PendingRequest)> {
         let id = self.calls.remove(&call)?;
         let asked = self.asked.remove(&id)?;
         if let Some(other) = self.others.get_mut(&asked.of) {
@@ -164,12 +162,12 @@ impl Calling {
     }
 
     fn fail(&mut self, call: CallId, why: Failure) {
-        if self.end(call).is_some() {
+        if self.end_call(call).is_some() {
             self.outputs.push_back(Output::Failed { call, why });
         }
     }
 
-    /// What happened in the room.
+    /// Takes the news of the room.
     fn hear(&mut self, now: Now) {
         while let Some(event) = self.participant.poll_output() {
             match event {
@@ -200,7 +198,8 @@ impl Calling {
         }
     }
 
-    /// Somebody has come. Whoever can't answer is not asked, but may be called once it says that it has a list.
+    /// Asks a participant who has come. A participant without the capability to answer is not asked, but may be called after announcing a
+    /// list.
     fn ask_if_able(&mut self, now: Now, id: &str) {
         if self.bounds.own.contains(id) {
             return;
@@ -213,7 +212,7 @@ impl Calling {
         }
     }
 
-    /// Asks for a list from its beginning; what was asked before is nobody's to answer any more.
+    /// Asks for a list from its beginning; answers to earlier requests are void.
     fn ask(&mut self, now: Now, id: &str) {
         let Some(other) = self.others.get_mut(id) else { return };
         (other.pages, other.tools) = (0, Vec::new());
@@ -229,11 +228,11 @@ impl Calling {
         let Ok(spoken) = self.participant.request(now, &[id], Call { method: LIST, params: Some(params.as_bytes()) }, None) else { return };
         let Some(other) = self.others.get_mut(id) else { return };
         other.asked = Some(spoken.id.clone());
-        self.asked.insert(spoken.id, Asked { of: id.to_owned(), call: None, method: LIST.to_owned() });
+        self.asked.insert(spoken.id, PendingRequest { of: id.to_owned(), call: None, method: LIST.to_owned() });
         self.outputs.push_back(Output::Send(spoken.bytes));
     }
 
-    /// One is not there any more, and neither is what it offered. Whether what it was doing took effect, nobody knows.
+    /// Forgets a participant who has left, and all tools. The effect of calls under way is unknown.
     fn left(&mut self, id: &str) {
         let Some(other) = self.others.remove(id) else { return };
         if let Some(asked) = &other.asked {
@@ -248,12 +247,12 @@ impl Calling {
 
     fn answered(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
-        let is_awaited = |asked: &&Asked| asked.of == envelope.from && envelope.kind().method() == Some(asked.method.as_str());
+        let is_awaited = |asked: &&PendingRequest| asked.of == envelope.from && envelope.kind().method() == Some(asked.method.as_str());
         let Some(asked) = self.asked.get(of).filter(is_awaited) else { return };
         let answer = answer_of(bytes, envelope);
         match (asked.call, answer) {
             (Some(call), Ok(answer)) => {
-                self.end(call);
+                self.end_call(call);
                 self.outputs.push_back(Output::Answered { call, answer });
             }
             (Some(call), Err(why)) => self.fail(call, why),
@@ -264,13 +263,13 @@ impl Calling {
         }
     }
 
-    /// A page of a list. What is none ends it: who answers with an error has no tools.
-    fn listed(&mut self, now: Now, id: &str, answer: Option<&Answered>) {
+    /// Takes a page of a list. Anything else ends the list: an error stands for no tools.
+    fn listed(&mut self, now: Now, id: &str, answer: Option<&CallAnswer>) {
         let Some(other) = self.others.get_mut(id) else { return };
         other.asked = None;
         other.pages += 1;
         let mut next = None;
-        if let Some(Answered::Result(result)) = answer {
+        if let Some(CallAnswer::Result(result)) = answer {
             let members = Members::again(result);
             let tools = members.get("tools").and_then(json::elements).unwrap_or_default();
             other.tools.extend(tools.into_iter().filter(|tool| tool.starts_with(b"{")).map(|tool| result.slice_ref(tool)));
@@ -287,8 +286,8 @@ impl Calling {
         }
     }
 
-    /// A request: of what the gate asked for it may be notified, and it serves nothing itself.
-    fn told(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
+    /// Takes a notification of a call under way. Other requests are refused: the gate serves nothing in a room.
+    fn handle_request(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
         let is_mine = self.participant.me().is_some_and(|me| envelope.to.iter().any(|to| *to == me.as_str()));
         let payload = Members::again(envelope.payload);
         let method = envelope.kind().method().unwrap_or_default();
@@ -316,7 +315,7 @@ impl Calling {
         }
     }
 
-    /// Which call a participant notifies of: by its progress token, by the request that it refers to, or because there is but one.
+    /// Finds the call of a notification: by progress token, by the request referred to, or as the only one.
     fn concerned(&self, envelope: &Envelope<'_>, params: &[u8]) -> Option<CallId> {
         if let Some(token) = Members::again(params).get("progressToken") {
             let number = std::str::from_utf8(token).ok()?.trim_matches('"').parse().ok()?;
@@ -331,20 +330,20 @@ impl Calling {
     }
 }
 
-impl Asked {
-    /// The call, where whoever sent a message is to answer it.
+impl PendingRequest {
+    /// Gives the call, if the sender of a message is to answer this request.
     fn call_of(&self, envelope: &Envelope<'_>) -> Option<CallId> {
         self.call.filter(|_| self.of == envelope.from)
     }
 }
 
-/// What a response says. Its result is passed on as it came, so that no more of it is looked at than has to be.
-fn answer_of(bytes: &Bytes, envelope: &Envelope<'_>) -> Result<Answered, Failure> {
+/// Reads a response. The result is passed on as received, and read no further than necessary.
+fn answer_of(bytes: &Bytes, envelope: &Envelope<'_>) -> Result<CallAnswer, Failure> {
     let payload = Members::parse(envelope.payload, Duplicates::RefuseTop).map_err(|error| Failure::Unreadable(error.to_string()))?;
     let object = |raw: &[u8]| raw.starts_with(b"{").then(|| bytes.slice_ref(raw));
     let answer = match (payload.get("result"), payload.get("error")) {
-        (Some(result), None) => object(result).map(Answered::Result),
-        (None, Some(error)) => object(error).map(Answered::Error),
+        (Some(result), None) => object(result).map(CallAnswer::Result),
+        (None, Some(error)) => object(error).map(CallAnswer::Error),
         (Some(_), Some(_)) | (None, None) => None,
     };
     answer.ok_or_else(|| Failure::Unreadable("it has not either a `result` or an `error` that is an object".to_owned()))

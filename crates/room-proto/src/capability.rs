@@ -1,9 +1,9 @@
-//! What a participant may send: patterns over kinds, compiled once and checked for every message (MCPx v0.1, 4.1). Nothing is
-//! allocated for a check, and no payload is looked at (4.2).
+//! Permission to send: patterns over kinds, compiled once and checked for every message (MCPx v0.1, 4.1). A check allocates nothing and
+//! looks at no payload (4.2).
 //!
-//! A `*` that ends a pattern takes everything that is left. Any other `*` takes what lies before the next colon, slashes included, so that
-//! `mcp/request:*/list` covers `resources/templates/list`, and never a URI that happens to end in `/list`. A pattern without a context covers
-//! its method with every context; one with a context never covers a kind that has none.
+//! A `*` at the end of a pattern takes the whole rest. Any other `*` takes the text up to the next colon, slashes included, so that
+//! `mcp/request:*/list` covers `resources/templates/list`, and never a URI that happens to end in `/list`. A pattern without a context
+//! covers its method with every context; a pattern with a context never covers a kind without a context.
 
 mod set;
 
@@ -11,7 +11,7 @@ pub use set::Capabilities;
 
 use crate::kind::Kind;
 
-/// No longer pattern is taken, in bytes.
+/// Longest pattern, in bytes.
 const MAX_LENGTH: usize = 1024;
 /// Stars within one pattern. Each could be tried at every place of a kind.
 const MAX_STARS: usize = 8;
@@ -20,19 +20,17 @@ const MAX_STARS: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern(Box<str>);
 
-/// Why a text is no pattern.
+/// Reasons for refusing a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It would match nothing, or nothing that can be read.
+    /// The pattern would match nothing, or nothing legible.
     #[error("the capability {0:?} is empty or holds a control character: write a kind, such as `chat` or `mcp/request:tools/*`")]
     Illegible(String),
-    /// It is over the bounds.
     #[error("a capability has at most {MAX_LENGTH} bytes and {MAX_STARS} stars: use several, or a shorter one")]
     TooLarge,
-    /// Nobody needs so many.
     #[error("a participant has at most 256 capabilities: use patterns with a star, such as `mcp/request:tools/*`")]
     TooMany,
-    /// Nobody but the gateway sends such kinds.
+    /// Only the gateway sends such kinds.
     #[error("the capability `{0}` is the gateway's own and gives nothing: leave it out")]
     Reserved(String),
 }
@@ -52,20 +50,19 @@ impl Pattern {
         Ok(Self(text.into()))
     }
 
-    /// As it was written.
+    /// Gives the original text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What a pattern was compiled to. None of them is asked about what is reserved.
+/// Compiled form of a pattern. None is asked about reserved kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape<'a> {
-    /// One kind, or one method with every context.
+    /// A single kind, or a method with every context.
     Exact(&'a str),
-    /// Whatever begins so.
+    /// All kinds with this beginning.
     Prefix(&'a str),
-    /// Stars before the end.
     Glob(Glob),
 }
 
@@ -88,7 +85,7 @@ impl Pattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Glob {
     text: Box<str>,
-    /// Whether it ends with a method, and so covers it with every context.
+    /// The pattern ends with a method, and so covers every context.
     any_context: bool,
 }
 
@@ -103,7 +100,7 @@ impl Glob {
     }
 }
 
-/// Takes at most pattern length times text length steps, and no memory.
+/// Matches in at most pattern length times text length steps, without memory.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
     // Behind the last star: where the pattern goes on, and where in the text it was last tried.

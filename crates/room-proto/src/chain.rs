@@ -1,6 +1,6 @@
-//! What became of what: proposal, fulfilment, response, put together from the messages that somebody sees in a room (MCPx v0.1, 3.1.2, 3.2.1
-//! and 10.2). Every participant that has to know keeps this for itself; the room does not, and nothing is sent from here. Expired proposals are the output. Messages are
-//! taken in the order in which they came; whether payloads hold is checked before, by [`crate::participant`].
+//! Proposals, fulfilments and responses, put together from the messages seen in a room (MCPx v0.1, 3.1.2, 3.2.1 and 10.2). Interested
+//! participants keep chains for themselves; the room keeps none. Sends nothing: the output are expired proposals. Takes messages in order
+//! of arrival, with payloads checked before by [`crate::participant`].
 
 mod export;
 mod step;
@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use step::Operation;
 pub(crate) use step::{APPROVAL, RULE, same_params, with_meta};
-pub use step::{Found, Outcome, State, Step};
+pub use step::{MessageRole, Outcome, State, Step};
 
 use crate::envelope::Envelope;
 use crate::kind::Kind;
 use banyan_model::{Machine, Now};
 
-/// What the methods of notifications begin with; they go as requests do.
+/// Beginning of the methods of notifications, which travel as requests do.
 const NOTIFIES: &str = "notifications/";
 
-/// How much is kept, and for how long a proposal waits.
+/// Limits on memory, and the patience of proposals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How many chains are kept; the oldest goes first.
+    /// Chains kept; the oldest goes first.
     pub chains: usize,
-    /// A proposal that nobody fulfilled for so long has expired.
+    /// Time until an unfulfilled proposal expires.
     pub expiry: Duration,
 }
 
@@ -34,30 +34,26 @@ impl Default for Bounds {
     }
 }
 
-/// Which chain: they are numbered as they begin.
+/// Number of a chain, counting up from the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChainId(pub u64);
 
-/// One chain. A request that fulfils no proposal is one, too.
+/// A chain. A request without a proposal begins a chain, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chain {
-    /// What was proposed.
     pub proposal: Option<Step>,
-    /// The request: it fulfils the proposal, where there is one.
+    /// Fulfils the proposal, where there is one.
     pub request: Option<Step>,
-    /// Its answer.
     pub response: Option<Step>,
-    /// By what the proposal was rejected or withdrawn.
+    /// The rejection or withdrawal of the proposal.
     pub end: Option<Step>,
-    /// Why, where that was said.
+    /// Reason given for the end.
     pub reason: Option<String>,
-    /// The rule by which the request says that it was made.
+    /// Rule named by the request as its maker.
     pub rule: Option<String>,
-    /// What came of it.
     pub outcome: Option<Outcome>,
-    /// How it stands.
     pub state: State,
-    /// Operation that was proposed, however its kind is spelt.
+    /// Proposed operation, independent of the spelling of the kind.
     operation: Option<Operation>,
     expires: Option<Instant>,
 }
@@ -67,7 +63,7 @@ pub struct Chain {
 pub struct Chains {
     bounds: Bounds,
     chains: BTreeMap<ChainId, Chain>,
-    /// Proposals and requests by their ids: the first message of an id has it.
+    /// Ids of proposals and requests: an id belongs to its first message.
     ids: BTreeMap<String, ChainId>,
     waiting: BTreeSet<(Instant, ChainId)>,
     begun: u64,
@@ -75,51 +71,51 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// None yet.
+    /// Begins without chains.
     pub fn new(bounds: Bounds) -> Self {
         let (chains, ids, waiting, expired) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new(), VecDeque::new());
         Self { bounds, chains, ids, waiting, begun: 0, expired }
     }
 
-    /// A message was seen in the room, sent by whom its `from` says.
-    pub fn handle_envelope(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
+    /// Takes a message of the room. The driver vouches for its `from`.
+    pub fn handle_envelope(&mut self, now: Now, envelope: &Envelope<'_>) -> MessageRole {
         self.handle_timeout(now);
         let kind = envelope.kind();
         match kind.class() {
             "mcp/proposal" => self.proposed(now, envelope),
             "mcp/reject" => self.ended(now, envelope, State::Rejected),
             // A notification is nobody's to answer, and is asked for by nobody.
-            "mcp/request" if kind.method().is_some_and(|method| method.starts_with(NOTIFIES)) => Found::Unrelated,
+            "mcp/request" if kind.method().is_some_and(|method| method.starts_with(NOTIFIES)) => MessageRole::Unrelated,
             "mcp/request" => self.requested(now, envelope),
             "mcp/response" => self.answered(now, envelope),
             "mcp/withdraw" => self.ended(now, envelope, State::Withdrawn),
-            _ => Found::Unrelated,
+            _ => MessageRole::Unrelated,
         }
     }
 
-    /// One of them, while it is kept.
+    /// Gives a chain, while kept.
     pub fn get(&self, id: ChainId) -> Option<&Chain> {
         self.chains.get(&id)
     }
 
-    /// All that are kept, in the order in which they began.
+    /// Lists kept chains, in the order of their beginnings.
     pub fn iter(&self) -> impl Iterator<Item = (ChainId, &Chain)> {
         self.chains.iter().map(|(id, chain)| (*id, chain))
     }
 
-    /// The proposals that wait for somebody, the one that expires first in front.
+    /// Lists waiting proposals, the next to expire in front.
     pub fn open(&self) -> impl Iterator<Item = (ChainId, &Chain)> {
         self.waiting.iter().filter_map(|(_, id)| Some((*id, self.chains.get(id)?)))
     }
 
-    /// The proposal that was made by the message of an id, while it is kept.
+    /// Finds the proposal with a message id, while kept.
     pub fn proposed_by(&self, id: &str) -> Option<ChainId> {
         let is_proposal = |chain: &Chain| chain.proposal.as_ref().is_some_and(|step| step.id == id);
         self.ids.get(id).copied().filter(|id| self.chains.get(id).is_some_and(is_proposal))
     }
 
-    /// Whom the response to a request is for (3.2.1): whoever sent the request, and whoever proposed it. The proposer is known only where the
-    /// proposal was seen.
+    /// Names the addressees of the response to a request (3.2.1): the sender of the request, and the proposer. The proposer is known only
+    /// where the proposal was seen.
     pub fn audience(&self, request: &Envelope<'_>) -> Vec<String> {
         let proposal = self.ids.get(&*request.id).and_then(|id| self.chains.get(id)).and_then(|chain| chain.proposal.as_ref());
         let proposer = proposal.map(|step| step.from.clone()).filter(|proposer| *proposer != request.from);
@@ -147,74 +143,74 @@ impl Machine for Chains {
 }
 
 impl Chains {
-    fn proposed(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
+    fn proposed(&mut self, now: Now, envelope: &Envelope<'_>) -> MessageRole {
         if self.ids.contains_key(&*envelope.id) {
-            return Found::Repeated;
+            return MessageRole::Repeated;
         }
         let expires = now.instant.checked_add(self.bounds.expiry);
-        let (proposal, operation) = (Some(Step::of(now, envelope)), Operation::of(envelope));
+        let (proposal, operation) = (Some(Step::from_envelope(now, envelope)), Operation::from_envelope(envelope));
         let id = self.begin(&envelope.id, Chain { proposal, operation, expires, ..Chain::new(State::Open) });
         self.waiting.extend(expires.map(|at| (at, id)));
-        Found::Proposed(id)
+        MessageRole::Proposed(id)
     }
 
-    fn requested(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
+    fn requested(&mut self, now: Now, envelope: &Envelope<'_>) -> MessageRole {
         if self.ids.contains_key(&*envelope.id) {
-            return Found::Repeated;
+            return MessageRole::Repeated;
         }
         let proposed = envelope.correlation_id.as_ref().and_then(|of| self.ids.get(&**of)).copied();
         let Some(id) = proposed.filter(|id| self.chains.get(id).is_some_and(|chain| chain.proposal_is(envelope))) else {
-            return Found::Requested(self.begin(&envelope.id, Chain::of_request(now, envelope)));
+            return MessageRole::Requested(self.begin(&envelope.id, Chain::of_request(now, envelope)));
         };
-        let Some(chain) = self.chains.get_mut(&id) else { return Found::Unrelated };
+        let Some(chain) = self.chains.get_mut(&id) else { return MessageRole::Unrelated };
         let state = chain.state;
         let is_asked = chain.is_asked_by(envelope);
         if !is_asked || state != State::Open {
             // It is a request all the same, and its answer belongs to it.
             let own = self.begin(&envelope.id, Chain::of_request(now, envelope));
             return if is_asked {
-                Found::Late { proposal: id, state, request: own }
+                MessageRole::Late { proposal: id, state, request: own }
             } else {
-                Found::Deviates { proposal: id, request: own }
+                MessageRole::Deviates { proposal: id, request: own }
             };
         }
-        chain.request = Some(Step::of(now, envelope));
+        chain.request = Some(Step::from_envelope(now, envelope));
         chain.rule = step::rule(envelope);
         self.settle(id, State::Requested);
         self.ids.insert(envelope.id.to_string(), id);
-        Found::Fulfilled(id)
+        MessageRole::Fulfilled(id)
     }
 
-    fn answered(&mut self, now: Now, envelope: &Envelope<'_>) -> Found {
+    fn answered(&mut self, now: Now, envelope: &Envelope<'_>) -> MessageRole {
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
-        let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get_mut(id)?))) else { return Found::Stray };
+        let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get_mut(id)?))) else { return MessageRole::Stray };
         let is_awaited = chain.state == State::Requested
             && chain.request.as_ref().is_some_and(|request| {
                 let may_answer = request.to.is_empty() || request.to.iter().any(|to| *to == envelope.from);
                 request.id == of && may_answer && Kind::new(&request.kind).method() == envelope.kind().method()
             });
         if !is_awaited {
-            return Found::Stray;
+            return MessageRole::Stray;
         }
-        chain.response = Some(Step::of(now, envelope));
-        chain.outcome = Some(Outcome::of(envelope));
+        chain.response = Some(Step::from_envelope(now, envelope));
+        chain.outcome = Some(Outcome::from_response(envelope));
         chain.state = State::Answered;
-        Found::Answered(id)
+        MessageRole::Answered(id)
     }
 
-    /// Somebody takes a proposal back, or speaks against it. Only its proposer takes it back.
-    fn ended(&mut self, now: Now, envelope: &Envelope<'_>, state: State) -> Found {
+    /// Withdraws or rejects a proposal. Only its proposer withdraws.
+    fn ended(&mut self, now: Now, envelope: &Envelope<'_>, state: State) -> MessageRole {
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
-        let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get_mut(id)?))) else { return Found::Stray };
+        let Some((id, chain)) = self.ids.get(of).and_then(|id| Some((*id, self.chains.get_mut(id)?))) else { return MessageRole::Stray };
         let proposal = chain.proposal.as_ref().filter(|step| step.id == of && chain.state == State::Open);
         match proposal {
             Some(step) if state != State::Withdrawn || step.from == envelope.from => {
-                chain.end = Some(Step::of(now, envelope));
+                chain.end = Some(Step::from_envelope(now, envelope));
                 chain.reason = step::reason(envelope);
                 self.settle(id, state);
-                Found::Ended(id)
+                MessageRole::Ended(id)
             }
-            Some(_) | None => Found::Stray,
+            Some(_) | None => MessageRole::Stray,
         }
     }
 
@@ -229,7 +225,7 @@ impl Chains {
         chain_id
     }
 
-    /// Drops the oldest.
+    /// Drops the oldest chain.
     fn forget(&mut self) {
         let Some((id, chain)) = self.chains.pop_first() else { return };
         if let Some(at) = chain.expires {
@@ -240,7 +236,7 @@ impl Chains {
         }
     }
 
-    /// A proposal waits no more.
+    /// Ends the waiting of a proposal.
     fn settle(&mut self, id: ChainId, state: State) {
         let Some(chain) = self.chains.get_mut(&id) else { return };
         chain.state = state;
@@ -258,18 +254,18 @@ impl Chain {
 
     /// A request that fulfils nothing.
     fn of_request(now: Now, envelope: &Envelope<'_>) -> Self {
-        Self { request: Some(Step::of(now, envelope)), rule: step::rule(envelope), ..Self::new(State::Requested) }
+        Self { request: Some(Step::from_envelope(now, envelope)), rule: step::rule(envelope), ..Self::new(State::Requested) }
     }
 
-    /// Whether a message refers to its proposal.
+    /// Tells whether a message refers to the proposal.
     fn proposal_is(&self, envelope: &Envelope<'_>) -> bool {
         self.proposal.as_ref().is_some_and(|proposal| Some(proposal.id.as_str()) == envelope.correlation_id.as_deref())
     }
 
-    /// Says yes to a request for what was proposed: one method, and one tool, resource or prompt. Its arguments may have been amended by
-    /// whoever fulfils the proposal.
+    /// Compares a request with the proposed operation: one method, and one tool, resource or prompt. The fulfiller may have amended the
+    /// arguments.
     fn is_asked_by(&self, request: &Envelope<'_>) -> bool {
-        self.operation.is_some() && self.operation == Operation::of(request)
+        self.operation.is_some() && self.operation == Operation::from_envelope(request)
     }
 }
 

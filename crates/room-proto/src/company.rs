@@ -1,4 +1,4 @@
-//! A room and who else is in it, for the tests of one who sits there: connection 0 is that one's. Tests nothing itself.
+//! A room with company, for the tests of a participant: connection 0 belongs to the participant under test. Tests nothing itself.
 
 use std::time::{Instant, SystemTime};
 
@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use crate::capability::Capabilities;
 use crate::name::{ConnectionId, ParticipantId, Topic};
-use crate::room::{Joining, Preferences, Room, RoomOutput, Settings, Transmit};
+use crate::room::{Newcomer, Preferences, Room, RoomOutput, Settings, Transmit};
 
-/// Who is there, and what each may send. The first two are parts of the gate.
+/// Participants with their capabilities. The first two are parts of the gate.
 pub(crate) type Who = [(&'static str, &'static [&'static str]); 5];
 
 pub(crate) struct Company {
@@ -21,7 +21,6 @@ pub(crate) struct Company {
 }
 
 impl Company {
-    /// A room that nobody has come into yet.
     #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
     pub(crate) fn new(who: &'static Who, preferences: Preferences) -> Self {
         let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
@@ -29,10 +28,10 @@ impl Company {
         Self { room, now, who, preferences, given: 0 }
     }
 
-    /// Somebody comes in, over the connection of its place.
+    /// Lets a participant in, over the connection of its place.
     pub(crate) fn join(&mut self, place: usize) {
         let (id, capabilities) = self.who[place];
-        let joining = Joining {
+        let newcomer = Newcomer {
             id: ParticipantId::new(id).unwrap(),
             capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
             preferences: self.preferences,
@@ -40,10 +39,10 @@ impl Company {
             is_own: place < 2,
             is_steward: false,
         };
-        self.room.handle_join(self.now, ConnectionId(place as u64), joining).unwrap();
+        self.room.handle_join(self.now, ConnectionId(place as u64), newcomer).unwrap();
     }
 
-    /// The next message for the one whom the test is about.
+    /// Gives the next message for the participant under test.
     pub(crate) fn next(&mut self) -> Option<Bytes> {
         while let Some(output) = self.room.poll_output() {
             if let RoomOutput::Transmit(Transmit::Send { connection: ConnectionId(0), bytes }) = output {
@@ -53,7 +52,7 @@ impl Company {
         None
     }
 
-    /// Somebody sends an envelope with this raw payload; its id.
+    /// Sends an envelope with this raw payload; gives the id.
     pub(crate) fn say(&mut self, who: &str, to: &[&str], kind: &str, of: Option<&str>, payload: &str) -> String {
         self.given += 1;
         let id = format!("{who}-{}", self.given);
@@ -63,7 +62,6 @@ impl Company {
         id
     }
 
-    /// Over which connection somebody is there.
     pub(crate) fn connection(&self, who: &str) -> ConnectionId {
         ConnectionId(self.who.iter().position(|(id, _)| *id == who).unwrap() as u64)
     }

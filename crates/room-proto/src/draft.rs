@@ -1,4 +1,4 @@
-//! An envelope that is being written: every member in its place, and texts escaped. What is said, and to whom, is not decided here.
+//! An envelope being written: members in order, texts escaped. Decides neither content nor addressees.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use json::push_quoted;
 
 use crate::envelope::PROTOCOL;
 
-/// Ids of which no two are the same: as unique as the seed that the driver gave.
+/// Unique ids: as unique as the driver's seed.
 #[derive(Debug)]
 pub(crate) struct Ids {
     prefix: String,
@@ -26,9 +26,9 @@ impl Ids {
     }
 }
 
-/// What stands in an envelope beside its payload.
+/// Members of an envelope beside the payload.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct DraftHead<'a> {
     pub(crate) id: &'a str,
     pub(crate) at: SystemTime,
     pub(crate) from: &'a str,
@@ -38,17 +38,17 @@ pub(crate) struct About<'a> {
     pub(crate) correlation_id: Option<&'a str>,
 }
 
-/// An envelope up to somewhere in its payload.
+/// An envelope up to a place in the payload.
 pub(crate) struct Draft(Vec<u8>);
 
 impl Draft {
-    /// Begins an envelope; what follows are the members of its payload.
-    pub(crate) fn begin(about: About<'_>) -> Self {
+    /// Begins an envelope; the members of the payload follow.
+    pub(crate) fn begin(about: DraftHead<'_>) -> Self {
         Self::begin_in(PROTOCOL, about)
     }
 
-    /// Begins one of another protocol, which has no id to refer to.
-    pub(crate) fn begin_in(protocol: &str, about: About<'_>) -> Self {
+    /// Begins an envelope of another protocol, without a correlation id.
+    pub(crate) fn begin_in(protocol: &str, about: DraftHead<'_>) -> Self {
         let mut draft = Self(Vec::with_capacity(400));
         draft.raw("{\"protocol\":\"").raw(protocol).raw("\",\"id\":").text(about.id);
         draft.raw(&format!(",\"ts\":\"{}\",\"from\":", Timestamp(about.at))).text(about.from);
@@ -63,25 +63,25 @@ impl Draft {
         draft
     }
 
-    /// What is JSON already.
+    /// Appends JSON.
     pub(crate) fn raw(&mut self, text: &str) -> &mut Self {
         self.0.extend_from_slice(text.as_bytes());
         self
     }
 
-    /// The same, as it came.
+    /// Appends JSON bytes unchanged.
     pub(crate) fn bytes(&mut self, json: &[u8]) -> &mut Self {
         self.0.extend_from_slice(json);
         self
     }
 
-    /// A string.
+    /// Appends a string.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         push_quoted(&mut self.0, text);
         self
     }
 
-    /// A list of strings.
+    /// Appends a list of strings.
     pub(crate) fn texts<'a>(&mut self, texts: impl Iterator<Item = &'a str>) -> &mut Self {
         self.raw("[");
         for (place, text) in texts.enumerate() {
@@ -90,8 +90,8 @@ impl Draft {
         self.raw("]")
     }
 
-    /// The whole envelope.
-    pub(crate) fn end(mut self) -> Bytes {
+    /// Ends payload and envelope.
+    pub(crate) fn finish(mut self) -> Bytes {
         self.raw("}}");
         self.0.into()
     }

@@ -1,8 +1,7 @@
-//! One message in a room: what a decision needs of it. Its bytes are passed on as they came, and its payload is not looked into
-//! (MCPx v0.1, 3 and 4.2).
+//! A message of a room, read as far as a decision needs. Bytes are passed on as received, and payloads stay unread (MCPx v0.1, 3 and 4.2).
 //!
-//! Reading is strict where two readers could differ: no member of the outermost object twice, however its name is spelled, no half
-//! characters in what decisions are made on. Members that are not known stay.
+//! Reading is strict where two readers could differ: no duplicate member in the outermost object, whatever the spelling of its name, and no
+//! half characters in decisive members. Unknown members stay.
 
 use std::borrow::Cow;
 
@@ -12,54 +11,52 @@ use json::{Duplicates, Members};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
-/// The version that is spoken.
+/// Version spoken.
 pub const PROTOCOL: &str = "mcpx/v0.1";
 
-/// No id is longer, in bytes: of an envelope, or of a participant that it names.
+/// Longest id of an envelope or a participant, in bytes.
 pub(crate) const MAX_ID: usize = 256;
-/// No kind is longer, in bytes. A context may be a URI.
+/// Longest kind, in bytes. A context may be a URI.
 pub(crate) const MAX_KIND: usize = 4096;
-/// An envelope names at most so many participants.
+/// Most addressees of an envelope.
 const MAX_TO: usize = 1000;
 
-/// One envelope.
+/// An envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// Which message it is.
     pub id: Cow<'a, str>,
-    /// Whose it says it is. Whether that is so is checked by the room.
+    /// The alleged sender. The room compares the connection.
     pub from: Cow<'a, str>,
-    /// For whom; empty: for everybody.
+    /// Addressees; empty: everybody.
     pub to: Vec<Cow<'a, str>>,
-    /// The message that it answers or fulfils.
+    /// Message answered or fulfilled.
     pub correlation_id: Option<Cow<'a, str>>,
     /// The raw payload, an object.
     pub payload: &'a [u8],
     kind: Cow<'a, str>,
 }
 
-/// A text that is no envelope.
+/// A text refused as an envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Why.
+pub struct RefusedEnvelope {
     pub why: Refusal,
-    /// Its id, where that could be read.
+    /// Id of the envelope, where legible.
     pub id: Option<String>,
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads one message of at most `most` bytes.
+    /// Reads a message of at most `most` bytes.
     ///
     /// # Errors
-    /// What is wrong with it, and its id if it has a legal one.
-    pub fn decode(text: &'a [u8], most: usize) -> Result<Self, Refused> {
-        let unread = |why| Refused { why, id: None };
+    /// The fault, with the id of the envelope where legal.
+    pub fn decode(text: &'a [u8], most: usize) -> Result<Self, RefusedEnvelope> {
+        let unread = |why| RefusedEnvelope { why, id: None };
         if text.len() > most {
             return Err(unread(Refusal::TooLarge { most, size: text.len() }));
         }
         let members = Members::parse(text, Duplicates::RefuseTop).map_err(|error| unread(Refusal::NotJson(error)))?;
         let id = required(&members, "id", MAX_ID);
-        Self::read(&members, id.clone()).map_err(|why| Refused { why, id: id.ok().map(Cow::into_owned) })
+        Self::read(&members, id.clone()).map_err(|why| RefusedEnvelope { why, id: id.ok().map(Cow::into_owned) })
     }
 
     fn read(members: &Members<'a>, id: Result<Cow<'a, str>, Refusal>) -> Result<Self, Refusal> {
@@ -84,18 +81,18 @@ impl<'a> Envelope<'a> {
         Ok(Self { id, from, to: to(members)?, correlation_id, payload, kind })
     }
 
-    /// What it is for.
+    /// Gives the kind.
     pub fn kind(&self) -> Kind<'_> {
         Kind::new(&self.kind)
     }
 
-    /// Whether it is for everybody (6.3).
+    /// Tells whether the envelope is for everybody (6.3).
     pub fn is_broadcast(&self) -> bool {
         self.to.is_empty()
     }
 }
 
-/// What MCP's three classes must have (3, 3.1.2, 3.2.1).
+/// Checks the members required by MCP's three classes (3, 3.1.2, 3.2.1).
 fn check_kind(kind: Kind<'_>, refers: bool) -> Result<(), Refusal> {
     let class = kind.class();
     if !matches!(class, "mcp/proposal" | "mcp/request" | "mcp/response") {
@@ -131,13 +128,13 @@ fn missing(member: &'static str, why: &'static str) -> Refusal {
     Refusal::Invalid { member, why }
 }
 
-/// A text that has to be there.
+/// Reads a required text.
 pub(crate) fn required<'a>(members: &Members<'a>, member: &'static str, most: usize) -> Result<Cow<'a, str>, Refusal> {
     let raw = members.get(member).ok_or(missing(member, "is missing"))?;
     text(raw, member, most)
 }
 
-/// A text that everybody reads alike.
+/// Reads a text that no two readers read differently.
 pub(crate) fn text<'a>(raw: &'a [u8], member: &'static str, most: usize) -> Result<Cow<'a, str>, Refusal> {
     let wrong = |why| Refusal::Invalid { member, why };
     let text = json::as_str(raw).ok_or(wrong("must be a string; leave out what there is none of"))?;

@@ -1,14 +1,14 @@
 //! MCPx v0.1: rooms in which people and agents propose, decide and call, as decisions over bytes.
 //!
-//! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. The room
-//! reads no payload: what a message does is its receivers' business (4.2), and so is which proposal waits for whom (10.2).
+//! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. The room reads no payload: the
+//! effect of a message is its receivers' business (4.2), and so is the audience of a waiting proposal (10.2).
 //!
-//! [`access`] says who comes in, [`capability`] who may send what, [`envelope`] what a message is, and [`room`] who gets it; [`websocket`] makes
-//! messages of bytes and frames of messages. The driver has the sockets and the clock. The other end is [`participant`]: what is to be held
-//! against a message before it is believed, what became of proposals and requests ([`chain`]), and how to say something ([`voice`]). An
-//! [`orchestrator`] is one that learns from what people decide ([`automation`]), and decides in their place where one of them agreed to that. A
-//! server that others may call is a [`sitting`]; who calls others for those outside of the room is [`calling`]. Clients of the protocol's
-//! successor come in by [`mew`].
+//! [`access`] decides who comes in, [`capability`] who may send a kind, [`envelope`] reads a message, and [`room`] chooses the receivers;
+//! [`websocket`] makes messages of bytes and frames of messages. The driver has the sockets and the clock. At the other end,
+//! [`participant`] checks messages before belief, follows proposals and requests ([`chain`]), and writes messages ([`voice`]). An
+//! [`orchestrator`] learns from people's decisions ([`automation`]), and decides in their place by rules they accepted. [`sitting`] is a
+//! server for the others in a room; [`calling`] calls the others for clients outside. Clients of the protocol's successor come in by
+//! [`mew`].
 
 pub mod access;
 mod allowance;

@@ -1,25 +1,24 @@
-//! What rooms, participants and connections are called. Who may use a name is not decided here.
+//! Names of rooms, participants and connections. Does not know their owners.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The sender of everything that a gateway says itself (MCPx v0.1, 3.4).
+/// The sender of all messages by the gateway itself (MCPx v0.1, 3.4).
 pub const GATEWAY: &str = "system:gateway";
 
-/// No name is longer, in bytes.
+/// Longest name, in bytes.
 const MAX_LENGTH: usize = 128;
 
-/// Why a text is no name.
+/// Reasons for refusing a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It cannot be shown.
+    /// The name can't be shown.
     #[error("it is empty or holds a control character: choose a name that can be read")]
     Illegible,
-    /// It would be taken for the gateway.
+    /// The name would be taken for the gateway's.
     #[error("names that begin with `system` and a colon or a slash are the gateway's own: choose another")]
     Reserved,
-    /// It is over the bound.
     #[error("a name has at most {MAX_LENGTH} bytes: choose a shorter one")]
     TooLong,
 }
@@ -34,12 +33,12 @@ fn checked(text: &str) -> Result<Arc<str>, NameError> {
     Ok(text.into())
 }
 
-/// A participant's id: stable within its topic (3). Clones share the text.
+/// A participant's id, stable within a topic (3). Clones share the text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParticipantId(Arc<str>);
 
 impl ParticipantId {
-    /// A legal id. The gateway's own are none.
+    /// Checks an id. The gateway's own are refused.
     pub fn new(text: &str) -> Result<Self, NameError> {
         if text.split([':', '/']).next() == Some("system") {
             return Err(NameError::Reserved);
@@ -47,13 +46,13 @@ impl ParticipantId {
         checked(text).map(Self)
     }
 
-    /// As it was written.
+    /// Gives the original text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Compared as its text is.
+/// Compares by text.
 impl Borrow<str> for ParticipantId {
     fn borrow(&self) -> &str {
         &self.0
@@ -65,18 +64,18 @@ impl Borrow<str> for ParticipantId {
 pub struct Topic(Arc<str>);
 
 impl Topic {
-    /// A legal name.
+    /// Checks a name.
     pub fn new(text: &str) -> Result<Self, NameError> {
         checked(text).map(Self)
     }
 
-    /// As it was written.
+    /// Gives the original text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// One connection. The driver gives each another number and never one twice.
+/// Number of a connection, unique for the life of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(pub u64);
 
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_can_be_read_and_is_not_the_gateways() {
+    fn a_name_is_legible_and_not_the_gateways() {
         for good in ["agent-1", "Ömer Ğ", "a:b", "systems", "user@example.com"] {
             assert_eq!(ParticipantId::new(good).unwrap().as_str(), good);
         }

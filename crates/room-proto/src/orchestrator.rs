@@ -1,5 +1,5 @@
-//! A participant that learns from people's decisions, and fulfils what they agreed to (MCPx v0.1, 9.4), unless it is paused. Who is a person it is told; whom a
-//! person's terminal or page speaks for, and how rules are shown, is not known here.
+//! A participant that learns from people's decisions, and fulfils the proposals they agreed to (MCPx v0.1, 9.4), unless paused. The driver
+//! names the people, and knows whom a terminal or a page speaks for. Shows no rules.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
@@ -8,45 +8,41 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
 use crate::automation::{self, Automation, Fulfil, Person};
-use crate::chain::{ChainId, Found, Outcome, State};
+use crate::chain::{ChainId, MessageRole, Outcome, State};
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
-use crate::voice::{Call, Spoken};
+use crate::voice::{Call, Utterance};
 
-/// OrchestratorOutput of an orchestrator: all messages before the news.
+/// Output of an orchestrator: all messages before the news.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrchestratorOutput {
-    /// News of the room.
     Room(Event),
-    /// News of the rules.
     Rule(automation::Event),
-    /// A message to send: a request that a rule makes.
-    Send(Spoken),
+    /// A request of a rule, to be sent.
+    Send(Utterance),
 }
 
-/// A participant, and what it learns.
+/// A participant together with the rules learnt.
 #[derive(Debug)]
 pub struct Orchestrator {
-    /// Its side of the room.
     pub participant: Participant,
-    /// Its rules.
     pub automation: Automation,
-    /// Whose decisions count.
+    /// Participants whose decisions count.
     pub people: BTreeSet<ParticipantId>,
-    transmits: VecDeque<Spoken>,
+    transmits: VecDeque<Utterance>,
 }
 
 impl Orchestrator {
-    /// A participant that learns from `people`, and from itself where it is one of them.
+    /// Makes a participant that learns from `people`, and from itself if among them.
     pub fn new(participant: Participant, automation: Automation, people: BTreeSet<ParticipantId>) -> Self {
         Self { participant, automation, people, transmits: VecDeque::new() }
     }
 
-    /// A message came.
+    /// Takes a message of the room.
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         let Some(envelope) = self.participant.read(bytes) else { return };
-        let found = self.participant.take(now, bytes, &envelope);
+        let found = self.participant.apply(now, bytes, &envelope);
         self.learn(now, &envelope, found);
     }
 }
@@ -78,37 +74,37 @@ impl Machine for Orchestrator {
 }
 
 impl Orchestrator {
-    fn learn(&mut self, now: Now, envelope: &Envelope<'_>, found: Found) {
+    fn learn(&mut self, now: Now, envelope: &Envelope<'_>, found: MessageRole) {
         let person = self.people.get(&*envelope.from).cloned().map(Person);
         let of = envelope.correlation_id.as_deref().unwrap_or_default();
         if envelope.kind().class() == "mcp/reject" {
             match (&person, found) {
                 (Some(person), _) => self.automation.handle_rejection(now, person, of),
-                (None, Found::Ended(_)) => self.automation.handle_gone(of),
+                (None, MessageRole::Ended(_)) => self.automation.handle_gone(of),
                 (None, _) => {}
             }
             return;
         }
         match found {
-            Found::Proposed(_) if self.participant.paused().is_some() => self.automation.handle_proposal_left(now, envelope),
-            Found::Proposed(_) => {
+            MessageRole::Proposed(_) if self.participant.paused().is_some() => self.automation.handle_proposal_left(now, envelope),
+            MessageRole::Proposed(_) => {
                 if let Some(fulfil) = self.automation.handle_proposal(now, envelope) {
                     self.fulfil(now, &fulfil);
                 }
             }
-            Found::Fulfilled(id) if self.is_by_rule(id, envelope) => {}
-            Found::Deviates { .. } | Found::Fulfilled(_) | Found::Late { .. } => match person {
+            MessageRole::Fulfilled(id) if self.is_by_rule(id, envelope) => {}
+            MessageRole::Deviates { .. } | MessageRole::Fulfilled(_) | MessageRole::Late { .. } => match person {
                 Some(person) => self.automation.handle_fulfilment(now, &person, envelope),
-                None if matches!(found, Found::Fulfilled(_)) => self.automation.handle_gone(of),
+                None if matches!(found, MessageRole::Fulfilled(_)) => self.automation.handle_gone(of),
                 None => {}
             },
-            Found::Ended(id) => self.gone(id),
-            Found::Answered(id) => self.answered(now, id),
-            Found::Repeated | Found::Requested(_) | Found::Stray | Found::Unrelated => {}
+            MessageRole::Ended(id) => self.gone(id),
+            MessageRole::Answered(id) => self.answered(now, id),
+            MessageRole::Repeated | MessageRole::Requested(_) | MessageRole::Stray | MessageRole::Unrelated => {}
         }
     }
 
-    /// Whether this one made a request itself, by a rule: that is nobody's decision.
+    /// Tells whether this participant made a request by a rule. Such a request is nobody's decision.
     fn is_by_rule(&self, id: ChainId, request: &Envelope<'_>) -> bool {
         let names_one = self.participant.chains().get(id).is_some_and(|chain| chain.rule.is_some());
         names_one && self.participant.me().is_some_and(|me| me.as_str() == request.from)

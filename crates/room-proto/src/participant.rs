@@ -1,8 +1,8 @@
-//! One participant's side of a room (MCPx v0.1, 4.3 and 8.2): what comes is held against its kind before it is believed, answers find their
-//! requests, proposals wait and expire, and nothing is said that the welcome does not allow.
+//! A participant's side of a room (MCPx v0.1, 4.3 and 8.2): messages are compared with their kinds before belief, answers find their
+//! requests, proposals wait and expire, and nothing is said beyond the capabilities of the welcome.
 //!
-//! The driver hands in what comes, by [`Participant::handle_message`], and sends what the other methods return. What the room sends back of that
-//! (its echo) is what counts: nothing is taken for said before. Nothing is decided here on what others propose.
+//! The driver hands in received messages by [`Participant::handle_message`], and sends the results of the other methods. A message counts
+//! as said only when the room returns its echo. Decides nothing about proposals of others.
 
 mod event;
 mod hold;
@@ -15,96 +15,96 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::Members;
 
-pub use event::{Event, Said};
+pub use event::{ChatMessage, Event};
 pub(crate) use hold::named;
 pub use hold::{Mismatch, Watch, check};
 pub use pause::Pause;
 
 use crate::capability::Capabilities;
-use crate::chain::{Bounds, Chain, ChainId, Chains, Found, State};
+use crate::chain::{Bounds, Chain, ChainId, Chains, MessageRole, State};
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
-use crate::voice::{Answer, Call, Ending, Spoken, Unsaid, Voice};
+use crate::voice::{Answer, Call, Ending, SpeechError, Utterance, Voice};
 
-/// The kind by which somebody is asked to stop for a while.
+/// The kind of a request to pause.
 pub(crate) const PAUSE: &str = "participant/pause";
 pub(crate) const RESUME: &str = "participant/resume";
-/// So many bytes of what is proposed are kept until it is decided; the oldest go first.
+/// Bytes of undecided proposals kept; the oldest go first.
 const HELD: usize = 4 << 20;
 
-/// Somebody in a room.
+/// A participant of a room.
 #[derive(Debug)]
 pub struct Participant {
-    /// No longer message is read, in bytes.
+    /// Longest message read, in bytes.
     most: usize,
     seed: u128,
-    welcomed: Option<Welcomed>,
-    /// The others, and what each may send.
+    welcomed: Option<Welcome>,
+    /// Capabilities of the others.
     present: BTreeMap<String, Vec<String>>,
     watch: Watch,
     paused: Option<Pause>,
     chains: Chains,
-    /// Fulfilments that were sent and have not come back from the room yet: by proposal, the id of each.
+    /// Fulfilments sent and not yet returned by the room: message ids by proposal.
     fulfilling: BTreeMap<ChainId, String>,
-    /// The payloads of proposals that wait.
+    /// Payloads of waiting proposals.
     proposed: BTreeMap<ChainId, Bytes>,
     held: usize,
     events: VecDeque<Event>,
 }
 
 #[derive(Debug)]
-struct Welcomed {
+struct Welcome {
     me: ParticipantId,
     capabilities: Capabilities,
     voice: Voice,
 }
 
 impl Participant {
-    /// One that has not come in yet. It reads messages of at most `most` bytes. No two may have one seed.
+    /// Makes a participant before the welcome. Reads messages of at most `most` bytes. No two may have one seed.
     pub fn new(bounds: Bounds, most: usize, seed: u128) -> Self {
         let (present, proposed, fulfilling, events) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), VecDeque::new());
         let (watch, chains) = (Watch::default(), Chains::new(bounds));
         Self { most, seed, welcomed: None, present, watch, paused: None, chains, fulfilling, proposed, held: 0, events }
     }
 
-    /// A message came.
+    /// Takes a message of the room.
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         if let Some(envelope) = self.read(bytes) {
-            self.take(now, bytes, &envelope);
+            self.apply(now, bytes, &envelope);
         }
     }
 
-    /// What asks it to do nothing by itself at present.
+    /// Gives the pause that keeps this participant from acting alone.
     pub fn paused(&self) -> Option<&Pause> {
         self.paused.as_ref()
     }
 
-    /// Who this is, once it was welcomed.
+    /// Gives the participant's own id, after the welcome.
     pub fn me(&self) -> Option<&ParticipantId> {
         self.welcomed.as_ref().map(|welcomed| &welcomed.me)
     }
 
-    /// What it may send, once it was welcomed.
+    /// Gives the participant's own capabilities, after the welcome.
     pub fn capabilities(&self) -> Option<&Capabilities> {
         self.welcomed.as_ref().map(|welcomed| &welcomed.capabilities)
     }
 
-    /// The others, and what each may send.
+    /// Lists the others with their capabilities.
     pub fn present(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.present.iter().map(|(id, capabilities)| (id.as_str(), capabilities.as_slice()))
     }
 
-    /// What became of proposals and requests.
+    /// Gives the chains of proposals and requests.
     pub fn chains(&self) -> &Chains {
         &self.chains
     }
 
-    /// Who sent what did not hold.
+    /// Gives the counts of mismatches.
     pub fn watch(&self) -> &Watch {
         &self.watch
     }
 
-    /// The payload of a proposal that waits.
+    /// Gives the payload of a waiting proposal.
     pub fn proposed(&self, id: ChainId) -> Option<&Bytes> {
         self.proposed.get(&id)
     }
@@ -135,27 +135,27 @@ impl Machine for Participant {
     }
 }
 
-/// What it says.
+/// Messages of the participant.
 impl Participant {
     /// Says something to people; `to` empty: to everybody.
-    pub fn chat(&mut self, now: Now, to: &[&str], text: &str) -> Result<Spoken, Unsaid> {
+    pub fn chat(&mut self, now: Now, to: &[&str], text: &str) -> Result<Utterance, SpeechError> {
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.chat(now.wall, to, text, None);
         welcomed.may_say(spoken)
     }
 
     /// Proposes a call.
-    pub fn propose(&mut self, now: Now, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+    pub fn propose(&mut self, now: Now, to: &[&str], call: Call<'_>) -> Result<Utterance, SpeechError> {
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.proposal(now.wall, to, call)?;
         welcomed.may_say(spoken)
     }
 
-    /// Asks for a call. `fulfils` is the id of the proposal that it fulfils.
-    pub fn request(&mut self, now: Now, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Spoken, Unsaid> {
+    /// Requests a call. `fulfils` is the id of a proposal.
+    pub fn request(&mut self, now: Now, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Utterance, SpeechError> {
         let proposal = fulfils.and_then(|proposal| self.chains.proposed_by(proposal));
         if proposal.is_some_and(|proposal| self.fulfilling.contains_key(&proposal)) {
-            return Err(Unsaid::Underway);
+            return Err(SpeechError::Underway);
         }
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.request(now.wall, to, call, fulfils)?;
@@ -164,17 +164,17 @@ impl Participant {
         Ok(spoken)
     }
 
-    /// Notifies a server, or whoever asked for something.
-    pub fn notify(&mut self, now: Now, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+    /// Notifies a server, or the sender of a request.
+    pub fn notify(&mut self, now: Now, to: &[&str], call: Call<'_>) -> Result<Utterance, SpeechError> {
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.notification(now.wall, to, call)?;
         welcomed.may_say(spoken)
     }
 
-    /// Makes the call that is proposed. `to` says who is to carry it out where the proposal does not.
-    pub fn fulfil(&mut self, now: Now, id: ChainId, to: &[&str]) -> Result<Spoken, Unsaid> {
+    /// Requests a proposed call. `to` names the executors where the proposal names none.
+    pub fn fulfil(&mut self, now: Now, id: ChainId, to: &[&str]) -> Result<Utterance, SpeechError> {
         let proposal = self.open(id)?.clone();
-        let payload = self.proposed.get(&id).cloned().ok_or(Unsaid::Forgotten)?;
+        let payload = self.proposed.get(&id).cloned().ok_or(SpeechError::Forgotten)?;
         let payload = Members::again(&payload);
         let method = payload.str("method").unwrap_or_default();
         let own: Vec<&str> = proposal.to.iter().map(String::as_str).collect();
@@ -182,31 +182,31 @@ impl Participant {
         self.request(now, if own.is_empty() { to } else { &own }, call, Some(&proposal.id))
     }
 
-    /// Speaks against a proposal, or takes back its own.
-    pub fn end(&mut self, now: Now, id: ChainId, ending: Ending, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+    /// Rejects a proposal, or withdraws the participant's own.
+    pub fn end_proposal(&mut self, now: Now, id: ChainId, ending: Ending, reason: Option<&str>) -> Result<Utterance, SpeechError> {
         let proposal = self.open(id)?.clone();
         let welcomed = self.welcomed()?;
-        let spoken = welcomed.voice.end(now.wall, &proposal, ending, reason);
+        let spoken = welcomed.voice.end_proposal(now.wall, &proposal, ending, reason);
         welcomed.may_say(spoken)
     }
 
-    /// Asks others to do nothing by themselves for a while; `seconds`: for how long, unless somebody asks them to go on before.
-    pub fn pause(&mut self, now: Now, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+    /// Asks others not to act alone for `seconds`, unless they are resumed before.
+    pub fn pause(&mut self, now: Now, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Utterance, SpeechError> {
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.pause(now.wall, to, seconds, reason)?;
         welcomed.may_say(spoken)
     }
 
-    /// Asks them to go on.
-    pub fn resume(&mut self, now: Now, to: &[&str]) -> Result<Spoken, Unsaid> {
+    /// Asks paused participants to go on.
+    pub fn resume(&mut self, now: Now, to: &[&str]) -> Result<Utterance, SpeechError> {
         let welcomed = self.welcomed()?;
         let spoken = welcomed.voice.resume(now.wall, to)?;
         welcomed.may_say(spoken)
     }
 
-    /// Answers a request, as it came: to whoever asked, and whoever proposed it (3.2.1).
-    pub fn respond(&mut self, now: Now, request: &Bytes, answer: Answer<'_>) -> Result<Spoken, Unsaid> {
-        let request = Envelope::decode(request, self.most).map_err(|_| Unsaid::Json)?;
+    /// Answers a raw request: to its sender, and to the proposer (3.2.1).
+    pub fn respond(&mut self, now: Now, request: &Bytes, answer: Answer<'_>) -> Result<Utterance, SpeechError> {
+        let request = Envelope::decode(request, self.most).map_err(|_| SpeechError::Json)?;
         let audience = self.chains.audience(&request);
         let audience: Vec<&str> = audience.iter().map(String::as_str).collect();
         let welcomed = self.welcomed()?;
@@ -216,7 +216,7 @@ impl Participant {
 }
 
 impl Participant {
-    /// A message that may be believed.
+    /// Reads a message, and drops incredible ones.
     pub(crate) fn read<'a>(&mut self, bytes: &'a Bytes) -> Option<Envelope<'a>> {
         let envelope = match Envelope::decode(bytes, self.most) {
             Ok(envelope) => envelope,
@@ -232,14 +232,14 @@ impl Participant {
         Some(envelope)
     }
 
-    /// Takes one up, and says what it is to a chain.
-    pub(crate) fn take(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> Found {
+    /// Applies a message, and gives its role in the chains.
+    pub(crate) fn apply(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> MessageRole {
         self.handle_timeout(now);
         let payload = || Members::again(envelope.payload);
         match envelope.kind().as_str() {
-            "chat" => self.events.push_back(Event::Said(Said::of(envelope))),
+            "chat" => self.events.push_back(Event::Said(ChatMessage::from_envelope(envelope))),
             PAUSE if self.is_for_me(envelope) => {
-                let pause = Pause::of(envelope, now.instant);
+                let pause = Pause::from_envelope(envelope, now.instant);
                 self.events.push_back(Event::Paused(pause.clone()));
                 self.paused = Some(pause);
             }
@@ -259,29 +259,33 @@ impl Participant {
             "system/welcome" => self.welcome(&payload()),
             _ => return self.link(now, bytes, envelope),
         }
-        Found::Unrelated
+        MessageRole::Unrelated
     }
 
-    fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> Found {
+    fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) -> MessageRole {
         let found = self.chains.handle_envelope(now, envelope);
         let is_open = |id: &ChainId| self.chains.get(*id).is_some_and(|chain| chain.state == State::Open);
         self.fulfilling.retain(|chain, id| *id != *envelope.id && is_open(chain));
-        if let Found::Proposed(id) = found {
+        if let MessageRole::Proposed(id) = found {
             self.hold(id, envelope.payload);
-        } else if let Found::Ended(id) | Found::Fulfilled(id) = found {
+        } else if let MessageRole::Ended(id) | MessageRole::Fulfilled(id) = found {
             self.let_go(id);
         }
         let from = envelope.from.to_string();
         self.events.push_back(Event::Linked { found, from, payload: bytes.slice_ref(envelope.payload) });
         let is_mine = self.is_for_me(envelope);
         // What wants an answer has an id; a notification has none.
-        if envelope.kind().class() == "mcp/request" && is_mine && found != Found::Repeated && Members::again(envelope.payload).has("id") {
+        if envelope.kind().class() == "mcp/request"
+            && is_mine
+            && found != MessageRole::Repeated
+            && Members::again(envelope.payload).has("id")
+        {
             self.events.push_back(Event::Asked(bytes.clone()));
         }
         found
     }
 
-    /// Whether it names this one, and is not just for everybody.
+    /// Tells whether a message names this participant; a message for everybody does not.
     fn is_for_me(&self, envelope: &Envelope<'_>) -> bool {
         self.me().is_some_and(|me| envelope.to.iter().any(|to| *to == me.as_str()))
     }
@@ -307,7 +311,7 @@ impl Participant {
         self.present = others.into_iter().filter_map(|raw| somebody(&Members::again(raw))).collect();
         match &mut self.welcomed {
             Some(welcomed) if welcomed.me == me => welcomed.capabilities = capabilities,
-            welcomed => *welcomed = Some(Welcomed { voice: Voice::new(me.clone(), self.seed), me, capabilities }),
+            welcomed => *welcomed = Some(Welcome { voice: Voice::new(me.clone(), self.seed), me, capabilities }),
         }
         self.events.push_back(Event::Welcomed);
     }
@@ -330,28 +334,28 @@ impl Participant {
         }
     }
 
-    fn welcomed(&mut self) -> Result<&mut Welcomed, Unsaid> {
-        self.welcomed.as_mut().ok_or(Unsaid::NotWelcomed)
+    fn welcomed(&mut self) -> Result<&mut Welcome, SpeechError> {
+        self.welcomed.as_mut().ok_or(SpeechError::NotWelcomed)
     }
 
-    fn open(&self, id: ChainId) -> Result<&crate::chain::Step, Unsaid> {
+    fn open(&self, id: ChainId) -> Result<&crate::chain::Step, SpeechError> {
         match self.chains.get(id) {
             Some(Chain { proposal: Some(proposal), state: State::Open, .. }) => Ok(proposal),
-            Some(chain) => Err(Unsaid::NotOpen(chain.state)),
-            None => Err(Unsaid::Forgotten),
+            Some(chain) => Err(SpeechError::NotOpen(chain.state)),
+            None => Err(SpeechError::Forgotten),
         }
     }
 }
 
-impl Welcomed {
-    /// What the room would refuse is not sent (8.2).
-    fn may_say(&self, spoken: Spoken) -> Result<Spoken, Unsaid> {
-        let kind = Envelope::decode(&spoken.bytes, usize::MAX).map_err(|_| Unsaid::Kind)?.kind().as_str().to_owned();
-        if self.capabilities.cover(crate::kind::Kind::new(&kind)) { Ok(spoken) } else { Err(Unsaid::Lacking { kind }) }
+impl Welcome {
+    /// Refuses to say a message that the room would refuse (8.2).
+    fn may_say(&self, spoken: Utterance) -> Result<Utterance, SpeechError> {
+        let kind = Envelope::decode(&spoken.bytes, usize::MAX).map_err(|_| SpeechError::Kind)?.kind().as_str().to_owned();
+        if self.capabilities.cover(crate::kind::Kind::new(&kind)) { Ok(spoken) } else { Err(SpeechError::Lacking { kind }) }
     }
 }
 
-/// An id, and what it may send.
+/// Reads an id with its capabilities.
 fn somebody(who: &Members<'_>) -> Option<(String, Vec<String>)> {
     let patterns = who.get("capabilities").and_then(json::elements).unwrap_or_default();
     Some((who.str("id")?.into_owned(), patterns.into_iter().filter_map(json::as_str).map(Into::into).collect()))

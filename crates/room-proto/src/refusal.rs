@@ -1,93 +1,72 @@
-//! Why a message goes nowhere, as its sender is told: a code that stays, and a text that says what to do. The envelope that tells it is
-//! not written here.
+//! Refusals of messages, as their senders see them: a stable code, and a text with advice. Does not write the envelope.
 
 use std::time::Duration;
 
 use json::JsonError;
 
-/// Why a message was refused.
+/// Reasons for refusing a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It is sent in the name of somebody else (MX-04).
+    /// The message bears another sender's name (MX-04).
     #[error("`from` is {given:?}, and this connection speaks for {own:?}: put that there")]
     From {
-        /// Whose name it was.
         given: String,
-        /// Whose it should have been.
+        /// The name of the connection.
         own: String,
     },
     /// A member is missing or wrong.
     #[error("`{member}` {why}")]
     Invalid {
-        /// Which.
         member: &'static str,
         /// The rest of the sentence.
         why: &'static str,
     },
-    /// No capability covers its kind (4.1).
+    /// No capability covers the kind (4.1).
     #[error("You lack capability for '{kind}'{}", propose(.kind))]
-    Lacking {
-        /// Its kind.
-        kind: String,
-    },
-    /// Not one JSON object.
-    #[error("the message cannot be read: {}; send one JSON object a message, with no key twice", told(.0))]
+    Lacking { kind: String },
+    /// The text is not one JSON object.
+    #[error("the message cannot be read: {}; send one JSON object a message, with no key twice", shortened(.0))]
     NotJson(JsonError),
     /// Another version of the protocol, or another protocol.
     #[error("the protocol {given:?} is not spoken here: send `{wanted}`")]
-    Protocol {
-        /// What it said.
-        given: String,
-        /// What is spoken on its way in.
-        wanted: &'static str,
-    },
-    /// More than this participant may send.
+    Protocol { given: String, wanted: &'static str },
+    /// The participant sends too much.
     #[error("too much at once: this message was not passed on; send it again in {} ms", .retry_after.as_millis())]
     RateLimited {
-        /// After this long it would have gone through.
+        /// Time until the message would pass.
         retry_after: Duration,
     },
-    /// Its kind is the gateway's own (4.1).
+    /// The kind is the gateway's own (4.1).
     #[error("You lack capability for '{kind}': only the gateway sends kinds that begin with `system` or `presence`")]
-    Reserved {
-        /// Its kind.
-        kind: String,
-    },
-    /// Whom it would pause looks after the room, and its sender does not.
+    Reserved { kind: String },
+    /// The sender would pause a steward of the room without being one.
     #[error(
         "{id:?} looks after this room, and is paused by its admins and whoever runs the gate alone: leave it out of `to`, or ask one of them"
     )]
     Steward {
-        /// The kind.
         kind: String,
-        /// Whom it would pause.
+        /// Id of the steward.
         id: String,
     },
-    /// Its capabilities cover the kind, but whom it names was paused by somebody who looks after the room.
+    /// The sender has the capability, but a steward paused the addressee.
     #[error(
         "{id:?} was paused by {by:?}, who looks after this room, and goes on when {by:?}, another of its admins or whoever runs the gate says \
          so: ask one of them"
     )]
     Held {
-        /// The kind.
         kind: String,
-        /// Who is paused.
+        /// Id of the paused participant.
         id: String,
-        /// Who has paused it.
+        /// Id of the pausing steward.
         by: String,
     },
-    /// It is over the bound.
     #[error("a message has at most {most} bytes here, and this one has {size}: send less, or in parts")]
-    TooLarge {
-        /// The bound.
-        most: usize,
-        /// Its size.
-        size: usize,
-    },
+    TooLarge { most: usize, size: usize },
 }
 
 impl Refusal {
-    /// The word for it that programs go by. `capability_violation` is of the specification (3.5.2), the others are as its reference has them.
+    /// Gives the word for programs. `capability_violation` comes from the specification (3.5.2), the others from its reference
+    /// implementation.
     pub fn code(&self) -> &'static str {
         match self {
             Self::From { .. } => "auth_violation",
@@ -99,7 +78,7 @@ impl Refusal {
         }
     }
 
-    /// The kind that its sender may not send.
+    /// Gives the forbidden kind.
     pub fn attempted_kind(&self) -> Option<&str> {
         match self {
             Self::Held { kind, .. } | Self::Lacking { kind } | Self::Reserved { kind } | Self::Steward { kind, .. } => Some(kind),
@@ -112,13 +91,13 @@ impl Refusal {
         }
     }
 
-    /// When the same message would go through; `None` where waiting does not help.
+    /// Gives the time until the same message would pass; `None`: waiting does not help.
     pub fn retry_after(&self) -> Option<Duration> {
         if let Self::RateLimited { retry_after } = self { Some(*retry_after) } else { None }
     }
 }
 
-/// What to do about a request that may not be made: propose it (3.2).
+/// Advises to propose a forbidden request (3.2).
 fn propose(kind: &str) -> String {
     match kind.strip_prefix("mcp/request:") {
         Some(rest) => format!("; propose it as 'mcp/proposal:{rest}', or ask an admin of this room for the capability"),
@@ -126,8 +105,8 @@ fn propose(kind: &str) -> String {
     }
 }
 
-/// A key that stands twice can be as long as a message.
-fn told(error: &JsonError) -> String {
+/// Cuts the text of an error: a duplicate key can be as long as a message.
+fn shortened(error: &JsonError) -> String {
     let text = error.to_string();
     if text.len() > 200 { text.chars().take(200).chain("...".chars()).collect() } else { text }
 }

@@ -1,9 +1,9 @@
-//! One room: who is there, what each may send, and who gets it (MCPx v0.1, 4.2 and 6).
+//! A room: participants, their capabilities, and receivers of messages (MCPx v0.1, 4.2 and 6).
 //!
-//! A message that is passed on is the bytes that came. The room keeps no history that nobody configured, and knows no proposals: those are
-//! the participants' (10.2). It does not know tokens either; whoever joins has been let in. The driver calls a `handle_*`, carries out what `poll_output`
-//! gives, in order, and tells by `handle_written` what has left, so that the room knows who reads too slowly. One that does is cut off
-//! before anybody waits for it, and loses what was on its way to it.
+//! Messages are passed on byte for byte. The room keeps no history unless configured, and knows no proposals: the participants do (10.2).
+//! Nor does the room know tokens: newcomers have been admitted. The driver calls a `handle_*`, carries out the outputs of
+//! `poll_output` in order, and reports written messages by `handle_written`, so that the room notices slow readers. A slow reader is cut
+//! off before anybody has to wait, and loses the messages on the way.
 
 mod also;
 mod history;
@@ -20,11 +20,11 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
 pub use also::Also;
-pub use output::{Change, Changed, Closed, Event, Joining, Preferences, RoomError, RoomOutput, Routing, Transmit};
+pub use output::{Change, ChangedCapabilities, CloseReason, Event, Newcomer, Preferences, RoomError, RoomOutput, Routing, Transmit};
 pub use settings::{Rate, Settings};
 
 use crate::capability::Capabilities;
-use crate::envelope::{Envelope, Refused};
+use crate::envelope::{Envelope, RefusedEnvelope};
 use crate::name::{ConnectionId, ParticipantId, Topic};
 use crate::refusal::Refusal;
 use crate::system::System;
@@ -32,26 +32,26 @@ use history::{History, Past};
 use ruling::Ruling;
 use seat::{Concern, Seat};
 
-/// One room.
+/// A room.
 #[derive(Debug)]
 pub struct Room {
     topic: Topic,
     settings: Settings,
     seats: BTreeMap<ConnectionId, Seat>,
-    /// Over which connection each participant is there.
+    /// Connections of the participants.
     present: BTreeMap<ParticipantId, ConnectionId>,
     rulings: BTreeMap<ParticipantId, Ruling>,
     expiries: BTreeSet<(Instant, ConnectionId)>,
     history: History,
     system: System,
-    /// Those that are to be cut off when everybody else has got what is being sent.
+    /// Connections to be cut off after everybody else has the current message.
     slow: VecDeque<ConnectionId>,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
 }
 
 impl Room {
-    /// An empty room. No two rooms may have one seed: the ids of what they say begin with it.
+    /// Makes an empty room. No two rooms may have one seed: the ids of their messages begin with the seed.
     pub fn new(topic: Topic, settings: Settings, seed: u128) -> Self {
         let (seats, present, rulings, expiries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let (slow, transmits, events) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
@@ -59,24 +59,24 @@ impl Room {
         Self { topic, settings, seats, present, rulings, expiries, history, system: System::new(seed), slow, transmits, events }
     }
 
-    /// Somebody is let in. It is welcomed first; then everybody, itself included, hears of it (MX-14). One that was there over another
-    /// connection goes on over this one, and the other is closed.
-    pub fn handle_join(&mut self, now: Now, connection: ConnectionId, joining: Joining) -> Result<(), RoomError> {
-        let id = joining.id.clone();
+    /// Seats an admitted participant. The welcome goes first; then everybody, the newcomer included, gets the presence (MX-14). A
+    /// participant present over another connection moves to this one, and the other is closed.
+    pub fn handle_join(&mut self, now: Now, connection: ConnectionId, newcomer: Newcomer) -> Result<(), RoomError> {
+        let id = newcomer.id.clone();
         let before = self.present.get(&id).copied();
         if before.is_none() && self.seats.len() >= self.settings.participants {
             return Err(RoomError::Full { most: self.settings.participants });
         }
         let ruling = self.rulings.get(&id);
-        let given = &joining.capabilities;
+        let given = &newcomer.capabilities;
         let capabilities = ruling.map_or_else(|| Ok(given.clone()), |ruling| ruling.apply(given))?;
         if let Some(before) = before {
             self.unseat(before);
-            self.transmits.push_back(Transmit::Close { connection: before, why: Closed::Replaced });
+            self.transmits.push_back(Transmit::Close { connection: before, why: CloseReason::Replaced });
         }
-        self.expiries.extend(joining.expires.map(|at| (at, connection)));
+        self.expiries.extend(newcomer.expires.map(|at| (at, connection)));
         self.present.insert(id.clone(), connection);
-        self.seats.insert(connection, Seat::new(joining, capabilities));
+        self.seats.insert(connection, Seat::new(newcomer, capabilities));
         self.events.push_back(Event::Joined { id, connection, again: before.is_some() });
         self.welcome(now, connection);
         self.remind(now, connection);
@@ -88,13 +88,13 @@ impl Room {
         Ok(())
     }
 
-    /// A connection is gone. Of one that is not, or not any more, a participant's nothing happens.
+    /// Ends a connection. Connections without a participant are ignored.
     pub fn handle_leave(&mut self, now: Now, connection: ConnectionId) {
         self.leave(now, connection, None);
         self.cut_slow(now);
     }
 
-    /// A text message came.
+    /// Takes a text message.
     pub fn handle_message(&mut self, now: Now, connection: ConnectionId, bytes: &Bytes) {
         match self.judge(now, connection, bytes) {
             Some(Ok(envelope)) => {
@@ -107,25 +107,25 @@ impl Room {
         self.cut_slow(now);
     }
 
-    /// A text message of so many bytes came that is no envelope, as whoever translates for its sender has found.
-    pub fn handle_untranslated(&mut self, now: Now, connection: ConnectionId, length: usize, refused: Refused) {
+    /// Takes a text message of `length` bytes which the translator for its sender found to be no envelope.
+    pub fn handle_untranslated(&mut self, now: Now, connection: ConnectionId, length: usize, refused: RefusedEnvelope) {
         let Some(seat) = self.seats.get_mut(&connection) else { return };
         let refused = match seat.send(now.instant, length, &self.settings) {
             Ok(()) => refused,
-            Err(retry_after) => Refused { why: Refusal::RateLimited { retry_after }, id: refused.id },
+            Err(retry_after) => RefusedEnvelope { why: Refusal::RateLimited { retry_after }, id: refused.id },
         };
         self.refuse(now, connection, refused);
         self.cut_slow(now);
     }
 
-    /// So much of what was handed to a connection has left.
+    /// Takes note of written messages.
     pub fn handle_written(&mut self, connection: ConnectionId, messages: usize, bytes: usize) {
         if let Some(seat) = self.seats.get_mut(&connection) {
             seat.written(messages, bytes);
         }
     }
 
-    /// A participant chose otherwise. It is welcomed anew, so that it knows from where on that holds.
+    /// Changes a participant's preferences. A new welcome marks the place from where they hold.
     pub fn handle_preferences(&mut self, now: Now, id: &ParticipantId, preferences: Preferences) -> Result<(), RoomError> {
         let (connection, seat) = self.seat_of(id)?;
         seat.preferences = preferences;
@@ -134,9 +134,9 @@ impl Room {
         Ok(())
     }
 
-    /// An admin changes what a participant may send, from its next message on (11.3). What is there already, or not there, is no error.
-    /// It is welcomed anew, and the change outlives its connection.
-    pub fn handle_capabilities(&mut self, now: Now, id: &ParticipantId, change: Change<'_>) -> Result<Changed, RoomError> {
+    /// Changes a participant's capabilities from the next message on, in an admin's name (11.3). Adding a present pattern or removing an
+    /// absent one is no error. The participant is welcomed anew, and the change outlives the connection.
+    pub fn handle_capabilities(&mut self, now: Now, id: &ParticipantId, change: Change<'_>) -> Result<ChangedCapabilities, RoomError> {
         let Change { add, remove, by } = change;
         let most = self.settings.rulings;
         if self.rulings.len() >= most && !self.rulings.contains_key(id) {
@@ -147,64 +147,64 @@ impl Room {
         let old = std::mem::replace(&mut seat.capabilities, new.clone());
         let ruling = self.rulings.entry(id.clone()).or_default();
         *ruling = ruling.then(add, remove);
-        let changed = Changed { id: id.clone(), old, new, by: by.to_owned() };
+        let changed = ChangedCapabilities { id: id.clone(), old, new, by: by.to_owned() };
         self.events.push_back(Event::CapabilitiesChanged(changed.clone()));
         self.welcome(now, connection);
         self.cut_slow(now);
         Ok(changed)
     }
 
-    /// An admin puts a participant out. It may come again, unless it is not let in.
+    /// Puts a participant out in an admin's name. Coming again is up to admission.
     pub fn handle_dismissal(&mut self, now: Now, id: &ParticipantId) -> Result<(), RoomError> {
         let (connection, _) = self.seat_of(id)?;
-        self.leave(now, connection, Some(Closed::Dismissed));
+        self.leave(now, connection, Some(CloseReason::Dismissed));
         self.cut_slow(now);
         Ok(())
     }
 
-    /// What let a participant in holds no more.
+    /// Puts out a participant whose admission is void.
     pub fn handle_withdrawal(&mut self, now: Now, connection: ConnectionId) {
-        self.leave(now, connection, Some(Closed::Withdrawn));
+        self.leave(now, connection, Some(CloseReason::Withdrawn));
         self.cut_slow(now);
     }
 
-    /// The bounds are others, from the next message on. Nobody is put out for them.
+    /// Changes the bounds from the next message on. Nobody is put out for them.
     pub fn handle_settings(&mut self, settings: Settings) {
         self.settings = settings;
         self.history.bound(self.settings.history, self.settings.message_bytes);
     }
 
-    /// The room ends: everybody is closed, and nobody hears of anybody.
+    /// Ends the room: closes all connections, without news of leavers.
     pub fn handle_end(&mut self) {
         self.expiries.clear();
         self.present.clear();
         for (connection, seat) in std::mem::take(&mut self.seats) {
-            self.transmits.push_back(Transmit::Close { connection, why: Closed::RoomEnds });
-            self.events.push_back(Event::Left { id: seat.id, why: Some(Closed::RoomEnds) });
+            self.transmits.push_back(Transmit::Close { connection, why: CloseReason::RoomEnds });
+            self.events.push_back(Event::Left { id: seat.id, why: Some(CloseReason::RoomEnds) });
         }
     }
 
-    /// Its name.
+    /// Gives the name.
     pub fn topic(&self) -> &Topic {
         &self.topic
     }
 
-    /// Its bounds.
+    /// Gives the bounds.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What there is to say of everybody who is there, in the order in which they connected.
+    /// Lists participants with their capabilities and preferences, in order of connection.
     pub fn present(&self) -> impl Iterator<Item = (&ParticipantId, &Capabilities, Preferences)> {
         self.seats.values().map(|seat| (&seat.id, &seat.capabilities, seat.preferences))
     }
 
-    /// Who is there, in the order of their ids.
+    /// Lists participants in order of their ids.
     pub fn participants(&self) -> impl Iterator<Item = &ParticipantId> {
         self.present.keys()
     }
 
-    /// Whether nobody is there and nothing is remembered, so that nobody would miss it.
+    /// Tells whether the room is empty and remembers nothing, and so can be dropped.
     pub fn is_idle(&self) -> bool {
         self.seats.is_empty() && self.rulings.is_empty() && self.history.is_empty()
     }
@@ -215,7 +215,7 @@ impl Machine for Room {
 
     fn handle_timeout(&mut self, now: Now) {
         while let Some((_, connection)) = self.expiries.first().copied().filter(|(at, _)| *at <= now.instant) {
-            self.leave(now, connection, Some(Closed::Expired));
+            self.leave(now, connection, Some(CloseReason::Expired));
         }
         self.cut_slow(now);
     }
@@ -236,18 +236,18 @@ impl Room {
         self.seats.get_mut(&connection).map(|seat| (connection, seat)).ok_or_else(not_here)
     }
 
-    /// What becomes of a message; `None`: whoever sent it is not here.
-    fn judge<'a>(&mut self, now: Now, connection: ConnectionId, bytes: &'a Bytes) -> Option<Result<Envelope<'a>, Refused>> {
+    /// Judges a message; `None`: the sender is not here.
+    fn judge<'a>(&mut self, now: Now, connection: ConnectionId, bytes: &'a Bytes) -> Option<Result<Envelope<'a>, RefusedEnvelope>> {
         let seat = self.seats.get_mut(&connection)?;
         let decoded = Envelope::decode(bytes, self.settings.message_bytes);
         if let Err(retry_after) = seat.send(now.instant, bytes.len(), &self.settings) {
             let id = decoded.map_or_else(|refused| refused.id, |envelope| Some(envelope.id.into_owned()));
-            return Some(Err(Refused { why: Refusal::RateLimited { retry_after }, id }));
+            return Some(Err(RefusedEnvelope { why: Refusal::RateLimited { retry_after }, id }));
         }
         let seat = self.seats.get(&connection)?;
         Some(decoded.and_then(|envelope| match may_send(seat, &envelope).and_then(|()| self.may_control(now.instant, seat, &envelope)) {
             Ok(()) => Ok(envelope),
-            Err(why) => Err(Refused { why, id: Some(envelope.id.into_owned()) }),
+            Err(why) => Err(RefusedEnvelope { why, id: Some(envelope.id.into_owned()) }),
         }))
     }
 
@@ -269,7 +269,7 @@ impl Room {
         }
     }
 
-    /// What was said before, to one who asked for it: no more than it would have got, had it been there.
+    /// Sends the history to a participant who asked: no more than presence would have brought.
     fn remind(&mut self, now: Now, connection: ConnectionId) {
         let Some(seat) = self.seats.get(&connection).filter(|seat| seat.preferences.history > 0) else { return };
         let (last, more) = self.history.last(seat.preferences.history, |past| {
@@ -280,16 +280,16 @@ impl Room {
         self.send_one(connection, reminder);
     }
 
-    fn refuse(&mut self, now: Now, connection: ConnectionId, refused: Refused) {
+    fn refuse(&mut self, now: Now, connection: ConnectionId, refused: RefusedEnvelope) {
         let Some(seat) = self.seats.get_mut(&connection) else { return };
-        let Refused { why, id } = refused;
+        let RefusedEnvelope { why, id } = refused;
         if seat.bear(now.instant, &self.settings) {
             let error = self.system.error(now.wall, seat.present(), id.as_deref(), &why);
             self.events.push_back(Event::Refused { id: seat.id.clone(), message: id, why });
             self.send_one(connection, error);
         } else {
             self.events.push_back(Event::Refused { id: seat.id.clone(), message: id, why });
-            self.leave(now, connection, Some(Closed::Misbehaved));
+            self.leave(now, connection, Some(CloseReason::Misbehaved));
         }
     }
 
@@ -305,7 +305,7 @@ impl Room {
         self.send_one(connection, welcome);
     }
 
-    fn leave(&mut self, now: Now, connection: ConnectionId, why: Option<Closed>) {
+    fn leave(&mut self, now: Now, connection: ConnectionId, why: Option<CloseReason>) {
         let Some(seat) = self.unseat(connection) else { return };
         self.present.remove(&seat.id);
         self.transmits.extend(why.map(|why| Transmit::Close { connection, why }));
@@ -324,7 +324,7 @@ impl Room {
 
     fn send_one(&mut self, connection: ConnectionId, bytes: Bytes) {
         let Some(seat) = self.seats.get_mut(&connection) else { return };
-        if seat.take(bytes.len(), &self.settings) {
+        if seat.enqueue(bytes.len(), &self.settings) {
             self.transmits.push_back(Transmit::Send { connection, bytes });
         } else {
             self.slow.push_back(connection);
@@ -335,14 +335,14 @@ impl Room {
         self.send_where(bytes, |_, _| true);
     }
 
-    /// To how many it goes. Whoever has no room for it is noted, and gets nothing any more.
+    /// Sends to every seat that `gets` the message, and counts the receivers. A seat with a full queue is noted, and gets nothing any more.
     fn send_where(&mut self, bytes: &Bytes, gets: impl Fn(ConnectionId, &Seat) -> bool) -> usize {
         let mut receivers = 0;
         for (&connection, seat) in &mut self.seats {
             if !gets(connection, seat) {
                 continue;
             }
-            if seat.take(bytes.len(), &self.settings) {
+            if seat.enqueue(bytes.len(), &self.settings) {
                 receivers += 1;
                 self.transmits.push_back(Transmit::Send { connection, bytes: bytes.clone() });
             } else {
@@ -352,15 +352,15 @@ impl Room {
         receivers
     }
 
-    /// First come, first cut off. That one is may be too much for another.
+    /// Cuts off slow readers in order. The news of a departure may be too much for another.
     fn cut_slow(&mut self, now: Now) {
         while let Some(connection) = self.slow.pop_front() {
-            self.leave(now, connection, Some(Closed::SlowReader));
+            self.leave(now, connection, Some(CloseReason::SlowReader));
         }
     }
 }
 
-/// Whether a participant may send a message, in its own name and by its capabilities.
+/// Checks the name of the sender and the capabilities.
 fn may_send(seat: &Seat, envelope: &Envelope<'_>) -> Result<(), Refusal> {
     let kind = envelope.kind();
     if kind.is_reserved() {

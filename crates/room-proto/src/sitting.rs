@@ -1,9 +1,8 @@
-//! A server that sits in a room: what is asked of it becomes calls, what comes of them becomes responses, and a proposal that is put to it
-//! waits for the gate it stands behind as it waits for the others in the room (MCPx v0.1, 3.1, 3.2 and 4.3).
+//! A server in a room: requests become calls, answers become responses, and proposals to the server wait for the gate's approval as they
+//! wait for the others in the room (MCPx v0.1, 3.1, 3.2 and 4.3).
 //!
-//! Which of several fulfilments counts is decided by the order of the room, and by nothing else: the gate fulfils a proposal by a request of
-//! its own, and whichever request the room passed on first is the one. So a call is made for a proposal once. Whether a call may be made,
-//! and how, is not known here.
+//! The order of the room alone decides among several fulfilments: the gate fulfils a proposal by a request of its own, and the first
+//! request passed on by the room counts. So a proposed call is made once. Does not decide on calls, and makes none.
 
 mod call;
 mod taken;
@@ -15,62 +14,62 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::Members;
 
-pub use call::{Asked, Bounds, CallId, Output, SERVED};
-use call::{Underway, told};
-use taken::Taken;
+pub use call::{Bounds, CallId, Output, SERVED, ServerCall};
+use call::{Underway, error_object};
+use taken::FulfilledProposals;
 
-use crate::chain::{self, APPROVAL, Chain, ChainId, Found, Step, same_params, with_meta};
+use crate::chain::{self, APPROVAL, Chain, ChainId, MessageRole, Step, same_params, with_meta};
 use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
 use crate::voice::{Answer, Call, Ending, Voice};
 
-/// Of so many chains it is remembered how they stand; the oldest goes first.
+/// Chains remembered; the oldest goes first.
 const CHAINS: usize = 4_000;
 
-/// One server's place in a room.
+/// A server's place in a room.
 #[derive(Debug)]
-pub struct Sitting {
+pub struct SeatedServer {
     bounds: Bounds,
     participant: Participant,
-    /// The gate's own place in this room, in whose name what was agreed to is fulfilled.
+    /// The gate's own place in this room, in whose name approved proposals are fulfilled.
     gate: ParticipantId,
     voice: Voice,
     calls: BTreeMap<CallId, Underway>,
     /// Proposals that wait for the gate.
     waiting: BTreeMap<ChainId, CallId>,
-    /// Proposals that were not seen, and a request has fulfilled.
-    taken: Taken,
+    /// Unseen proposals fulfilled by a request.
+    taken: FulfilledProposals,
     begun: u64,
     outputs: VecDeque<Output>,
 }
 
-impl Sitting {
-    /// A place that nobody has been welcomed to. `expiry`: how long a proposal waits. No two may have one seed.
+impl SeatedServer {
+    /// Makes a place before the welcome. `expiry`: patience of a proposal. No two may have one seed.
     pub fn new(bounds: Bounds, gate: ParticipantId, expiry: Duration, seed: u128) -> Self {
         let participant = Participant::new(chain::Bounds { chains: CHAINS, expiry }, usize::MAX, seed);
         // Ids of the two differ by their seeds.
         let voice = Voice::new(gate.clone(), !seed);
-        let (calls, waiting, taken) = (BTreeMap::new(), BTreeMap::new(), Taken::default());
+        let (calls, waiting, taken) = (BTreeMap::new(), BTreeMap::new(), FulfilledProposals::default());
         Self { bounds, participant, gate, voice, calls, waiting, taken, begun: 0, outputs: VecDeque::new() }
     }
 
-    /// A message came.
+    /// Takes a message of the room.
     pub fn handle_message(&mut self, now: Now, bytes: &Bytes) {
         if let Some(envelope) = self.participant.read(bytes) {
-            let found = self.participant.take(now, bytes, &envelope);
+            let found = self.participant.apply(now, bytes, &envelope);
             self.link(now, bytes, &envelope, found);
         }
         self.hear();
     }
 
-    /// A call has ended.
+    /// Answers a call.
     pub fn handle_answer(&mut self, now: Now, call: CallId, answer: Answer<'_>) {
-        let Some(Underway { request: Some(request), .. }) = self.end(call) else { return };
+        let Some(Underway { request: Some(request), .. }) = self.end_call(call) else { return };
         self.respond(now, &request, answer);
     }
 
-    /// The server notifies of something during a call: `params` is a raw object.
+    /// Passes on a notification of the server during a call: `params` is a raw object.
     pub fn handle_notification(&mut self, now: Now, call: CallId, method: &str, params: &[u8]) {
         let Some(underway) = self.calls.get(&call) else { return };
         let params = Some(params).filter(|params| params.starts_with(b"{"));
@@ -80,15 +79,15 @@ impl Sitting {
         self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
     }
 
-    /// The server lists something else from now on, which `method`, of a notification, says: whoever is there hears of it.
+    /// Announces a changed list of the server to everybody; `method` is the notification.
     pub fn handle_change(&mut self, now: Now, method: &str) {
         let said = self.participant.notify(now, &[], Call { method, params: None });
         // One that was not welcomed yet has told nobody of a list.
         self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
     }
 
-    /// People have agreed to what is proposed: the gate fulfils it, unless somebody did so before. `by`: who agreed, a raw object that
-    /// everybody reads in the `_meta` of the request.
+    /// Fulfils a proposal approved by people in the gate's name, unless fulfilled before. `by`: the approvers, a raw object for the `_meta`
+    /// of the request, public in the room.
     pub fn handle_approval(&mut self, now: Now, call: CallId, by: &[u8]) {
         if let Some(why) = self.paused() {
             self.outputs.push_back(Output::Cancel { call, why: why.clone() });
@@ -110,15 +109,15 @@ impl Sitting {
         }
     }
 
-    /// Nobody agrees to what is proposed any more: it is rejected in the gate's name.
+    /// Rejects a proposal in the gate's name.
     pub fn handle_rejection(&mut self, now: Now, call: CallId, why: &str) {
         let Some((proposal, _)) = self.proposal_of(call) else { return };
-        let said = self.voice.end(now.wall, &proposal, Ending::Reject, Some(why));
+        let said = self.voice.end_proposal(now.wall, &proposal, Ending::Reject, Some(why));
         self.outputs.push_back(Output::SendAsGate(said.bytes));
         self.forget(call);
     }
 
-    /// What is proposed can't wait at the gate: those in the room decide on it alone, and its proposer hears why.
+    /// Leaves a proposal that can't wait at the gate to the room, and tells the proposer the reason.
     pub fn handle_left(&mut self, now: Now, call: CallId, why: &str) {
         let Some((proposal, _)) = self.proposal_of(call) else { return };
         self.forget(call);
@@ -127,7 +126,7 @@ impl Sitting {
         self.outputs.push_back(Output::SendAsGate(said.bytes));
     }
 
-    /// What is proposed is none of the gate's business: those in the room decide on it.
+    /// Leaves a proposal outside of the gate's business to the room.
     pub fn handle_unheld(&mut self, call: CallId) {
         if self.calls.get(&call).is_some_and(|one| one.request.is_none()) {
             self.forget(call);
@@ -135,7 +134,7 @@ impl Sitting {
     }
 }
 
-impl Machine for Sitting {
+impl Machine for SeatedServer {
     type Output = Output;
 
     fn handle_timeout(&mut self, now: Now) {
@@ -152,38 +151,38 @@ impl Machine for Sitting {
     }
 }
 
-impl Sitting {
-    fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, found: Found) {
+impl SeatedServer {
+    fn link(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, found: MessageRole) {
         let is_mine = envelope.to.iter().any(|to| *to == self.bounds.name.as_str());
         match found {
-            Found::Proposed(id) if is_mine => self.propose(id, envelope),
-            Found::Ended(id) => {
+            MessageRole::Proposed(id) if is_mine => self.propose(id, envelope),
+            MessageRole::Ended(id) => {
                 let word = if envelope.kind().class() == "mcp/withdraw" { "withdrawn" } else { "rejected" };
                 self.over(id, &format!("{word} by {:?} in the room {:?}", envelope.from, self.bounds.room));
             }
-            Found::Fulfilled(id) => self.fulfilled(now, bytes, envelope, id, is_mine),
-            Found::Deviates { .. } if is_mine => self.refuse(now, bytes, envelope, -32600, DEVIATES),
-            Found::Late { state, .. } if is_mine => {
+            MessageRole::Fulfilled(id) => self.fulfilled(now, bytes, envelope, id, is_mine),
+            MessageRole::Deviates { .. } if is_mine => self.refuse(now, bytes, envelope, -32600, DEVIATES),
+            MessageRole::Late { state, .. } if is_mine => {
                 let why =
                     format!("the proposal that this request fulfils does not wait any more: it is {}; nothing was called", state.word());
                 self.refuse(now, bytes, envelope, -32600, &why);
             }
-            Found::Requested(_) if is_mine => match envelope.correlation_id.as_deref() {
-                Some(proposal) if !self.taken.take(proposal) => self.refuse(now, bytes, envelope, -32600, TAKEN),
+            MessageRole::Requested(_) if is_mine => match envelope.correlation_id.as_deref() {
+                Some(proposal) if !self.taken.insert(proposal) => self.refuse(now, bytes, envelope, -32600, TAKEN),
                 Some(_) | None => self.begin(now, bytes, envelope),
             },
-            Found::Unrelated => self.withdrawn(envelope, is_mine),
-            Found::Answered(_)
-            | Found::Deviates { .. }
-            | Found::Late { .. }
-            | Found::Proposed(_)
-            | Found::Repeated
-            | Found::Requested(_)
-            | Found::Stray => {}
+            MessageRole::Unrelated => self.withdrawn(envelope, is_mine),
+            MessageRole::Answered(_)
+            | MessageRole::Deviates { .. }
+            | MessageRole::Late { .. }
+            | MessageRole::Proposed(_)
+            | MessageRole::Repeated
+            | MessageRole::Requested(_)
+            | MessageRole::Stray => {}
         }
     }
 
-    /// What happened besides.
+    /// Takes the other news of the room.
     fn hear(&mut self) {
         while let Some(event) = self.participant.poll_output() {
             match event {
@@ -208,7 +207,7 @@ impl Sitting {
         }
     }
 
-    /// A proposal to this server. Only a call of a tool can be put before people; all else is left to those in the room.
+    /// Takes a proposal to this server. Only a call of a tool can be put before people; all else is left to the room.
     fn propose(&mut self, id: ChainId, envelope: &Envelope<'_>) {
         if envelope.kind().method() != Some("tools/call") || self.waiting.len() >= self.bounds.proposals {
             return;
@@ -217,13 +216,13 @@ impl Sitting {
         let call = self.next();
         self.waiting.insert(id, call);
         self.calls.insert(call, Underway::proposed(envelope, id, params.clone()));
-        self.outputs.push_back(Output::Propose(Asked::of(call, envelope, params)));
+        self.outputs.push_back(Output::Propose(ServerCall::from_envelope(call, envelope, params)));
     }
 
-    /// A request that was the first to fulfil a proposal.
+    /// Takes the first request for a proposal.
     fn fulfilled(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, id: ChainId, is_mine: bool) {
         // Chains are forgotten one day; that this proposal was fulfilled is remembered for longer.
-        self.taken.take(envelope.correlation_id.as_deref().unwrap_or_default());
+        self.taken.insert(envelope.correlation_id.as_deref().unwrap_or_default());
         let by_gate = envelope.from == self.gate.as_str();
         if by_gate && is_mine {
             let Some(call) = self.waiting.remove(&id) else { return };
@@ -257,7 +256,7 @@ impl Sitting {
         }
     }
 
-    /// A request to this server.
+    /// Takes a request to this server.
     fn begin(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>) {
         let Some(id) = Members::again(envelope.payload).get("id") else { return };
         if id.len() > MAX_ID {
@@ -283,16 +282,16 @@ impl Sitting {
         }
         let call = self.next();
         self.calls.insert(call, Underway::requested(envelope, bytes));
-        self.outputs.push_back(Output::Call(Asked::of(call, envelope, params)));
+        self.outputs.push_back(Output::Call(ServerCall::from_envelope(call, envelope, params)));
     }
 
-    /// Why nothing is called at present, where somebody has paused it.
+    /// Gives the reason for making no calls, while paused.
     fn paused(&self) -> Option<String> {
         let (name, pause) = (self.bounds.name.as_str(), self.participant.paused()?);
         Some(format!("{name:?} is {pause} and takes no new calls: ask again when it goes on, or ask {:?} to resume it", pause.by))
     }
 
-    /// `notifications/cancelled` names the id that its caller gave the call, of JSON-RPC or of the envelope.
+    /// Cancels a call. `notifications/cancelled` names the caller's id for the call, of JSON-RPC or of the envelope.
     fn withdrawn(&mut self, envelope: &Envelope<'_>, is_mine: bool) {
         if !is_mine || envelope.kind().method() != Some("notifications/cancelled") {
             return;
@@ -304,7 +303,7 @@ impl Sitting {
         meant.into_iter().for_each(|call| self.cancel(call, "its caller has cancelled it"));
     }
 
-    /// A proposal waits for the gate no more, by somebody else's doing.
+    /// Ends a proposal's wait for the gate, by the act of others.
     fn over(&mut self, id: ChainId, why: &str) {
         if let Some(call) = self.waiting.get(&id).copied() {
             self.cancel(call, why);
@@ -317,10 +316,10 @@ impl Sitting {
     }
 
     fn forget(&mut self, call: CallId) {
-        self.end(call);
+        self.end_call(call);
     }
 
-    fn end(&mut self, call: CallId) -> Option<Underway> {
+    fn end_call(&mut self, call: CallId) -> Option<Underway> {
         let underway = self.calls.remove(&call)?;
         if let Some(proposal) = underway.proposal {
             self.waiting.remove(&proposal);
@@ -328,14 +327,14 @@ impl Sitting {
         Some(underway)
     }
 
-    /// The proposal for which a call of a tool waits, and its raw params: those that people were shown.
+    /// Finds the proposal of a waiting call, and the raw params shown to people.
     fn proposal_of(&self, call: CallId) -> Option<(Step, Bytes)> {
         let underway = self.calls.get(&call).filter(|one| one.request.is_none())?;
         let Some(Chain { proposal: Some(proposal), .. }) = self.participant.chains().get(underway.proposal?) else { return None };
         Some((proposal.clone(), underway.params.clone()))
     }
 
-    /// The gate can't say what people have agreed to: the entry ends, and the proposer hears why.
+    /// Drops an approved proposal that can't be said, and tells the proposer the reason.
     fn not_sent(&mut self, now: Now, call: CallId, why: &str) {
         self.handle_left(now, call, why);
         self.outputs.push_back(Output::Cancel { call, why: why.to_owned() });
@@ -344,7 +343,7 @@ impl Sitting {
     fn refuse(&mut self, now: Now, bytes: &Bytes, envelope: &Envelope<'_>, code: i64, why: &str) {
         // A notification wants no answer.
         if Members::again(envelope.payload).has("id") {
-            self.respond(now, bytes, Answer::Error(told(code, why).as_bytes()));
+            self.respond(now, bytes, Answer::Error(error_object(code, why).as_bytes()));
         }
     }
 
@@ -355,11 +354,11 @@ impl Sitting {
                 let why = format!(
                     "the answer has {size} bytes, and a message of this room at most {most}: ask for less, or raise `message_size`"
                 );
-                self.participant.respond(now, request, Answer::Error(told(-32000, &why).as_bytes()))
+                self.participant.respond(now, request, Answer::Error(error_object(-32000, &why).as_bytes()))
             }
             Err(why) => {
                 let why = format!("the answer can't be said in this room: {why}");
-                self.participant.respond(now, request, Answer::Error(told(-32000, &why).as_bytes()))
+                self.participant.respond(now, request, Answer::Error(error_object(-32000, &why).as_bytes()))
             }
             said => said,
         };
@@ -379,7 +378,7 @@ const OWN: &str = "whoever proposes a call does not approve it, so nothing was c
                    `correlation_id` as your own";
 const TAKEN: &str = "a request that names the same proposal came before this one, so nothing was called: a proposal is fulfilled once";
 
-/// The raw `params` of what is asked for, an object; `None`: they are none.
+/// Reads the raw `params`, an object; `None`: something else.
 fn params(envelope: &Envelope<'_>) -> Option<Bytes> {
     match Members::again(envelope.payload).get("params") {
         None => Some(Bytes::from_static(b"{}")),

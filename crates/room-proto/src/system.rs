@@ -1,4 +1,4 @@
-//! What a gateway says itself in a room: welcome, presence, errors (MCPx v0.1, 3.4 and 3.5). When it says what is not decided here.
+//! A gateway's own messages in a room: welcome, presence, errors (MCPx v0.1, 3.4 and 3.5). Does not choose their time.
 
 use std::time::SystemTime;
 
@@ -6,18 +6,18 @@ use banyan_model::Timestamp;
 use bytes::Bytes;
 
 use crate::capability::{Capabilities, Pattern};
-use crate::draft::{About, Draft, Ids};
+use crate::draft::{Draft, DraftHead, Ids};
 use crate::name::{GATEWAY, ParticipantId};
 use crate::refusal::Refusal;
 
-/// Somebody in the room, as others are told of it.
+/// A participant as shown to others.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Present<'a> {
     pub(crate) id: &'a ParticipantId,
     pub(crate) capabilities: &'a Capabilities,
 }
 
-/// Writes envelopes of one room.
+/// Writer of one room's own envelopes.
 #[derive(Debug)]
 pub(crate) struct System {
     ids: Ids,
@@ -28,7 +28,8 @@ impl System {
         Self { ids: Ids::new(seed) }
     }
 
-    /// To one who joined, or whose capabilities changed. `others` leaves `you` out; `more` are further members, which v0.1 does not know.
+    /// Welcomes a participant after joining or a change of capabilities. `others` leaves `you` out; `more` are further members, unknown to
+    /// v0.1.
     pub(crate) fn welcome<'a>(&mut self, at: SystemTime, you: Present<'_>, others: impl Iterator<Item = Present<'a>>, more: &str) -> Bytes {
         let mut draft = self.begin(at, "system/welcome", &[you.id.as_str()], None);
         participant(draft.raw("\"you\":"), you);
@@ -37,10 +38,10 @@ impl System {
             participant(draft.raw(if place == 0 { "" } else { "," }), other);
         }
         draft.raw("]").raw(more);
-        draft.end()
+        draft.finish()
     }
 
-    /// To one who joined and asked for it: what was said before, as it came, the oldest first; `more`: what was said before that is left out.
+    /// Sends past messages to a newcomer, unchanged, the oldest first; `more`: older messages exist.
     pub(crate) fn history<'a>(
         &mut self,
         at: SystemTime,
@@ -55,24 +56,24 @@ impl System {
             draft.raw(&format!("{comma}{{\"at\":\"{}\",\"envelope\":", Timestamp(at))).bytes(bytes).raw("}");
         }
         draft.raw(&format!("],\"more\":{more}"));
-        draft.end()
+        draft.finish()
     }
 
-    /// To everybody: one has joined, or has connected anew.
+    /// Announces a participant to everybody, after joining or connecting anew.
     pub(crate) fn joined(&mut self, at: SystemTime, who: Present<'_>) -> Bytes {
         let mut draft = self.begin(at, "system/presence", &[], None);
         participant(draft.raw("\"event\":\"join\",\"participant\":"), who);
-        draft.end()
+        draft.finish()
     }
 
-    /// To everybody: one is not there any more.
+    /// Announces a departure to everybody.
     pub(crate) fn left(&mut self, at: SystemTime, who: &ParticipantId) -> Bytes {
         let mut draft = self.begin(at, "system/presence", &[], None);
         draft.raw("\"event\":\"leave\",\"participant\":{\"id\":").text(who.as_str()).raw("}");
-        draft.end()
+        draft.finish()
     }
 
-    /// To whoever sent what was refused. `id` is that of the message, where it could be read.
+    /// Refuses a message. `id` is the id of the message, where legible.
     pub(crate) fn error(&mut self, at: SystemTime, to: Present<'_>, id: Option<&str>, why: &Refusal) -> Bytes {
         let mut draft = self.begin(at, "system/error", &[to.id.as_str()], id);
         draft.raw("\"error\":").text(why.code()).raw(",\"message\":").text(&why.to_string());
@@ -82,11 +83,11 @@ impl System {
         if let Some(wait) = why.retry_after() {
             draft.raw(&format!(",\"retry_after_ms\":{}", wait.as_micros().div_ceil(1000)));
         }
-        draft.end()
+        draft.finish()
     }
 
     fn begin(&mut self, at: SystemTime, kind: &str, to: &[&str], correlation_id: Option<&str>) -> Draft {
-        Draft::begin(About { id: &self.ids.next(), at, from: GATEWAY, to, kind, correlation_id })
+        Draft::begin(DraftHead { id: &self.ids.next(), at, from: GATEWAY, to, kind, correlation_id })
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a participant says: requests, proposals, fulfilments, responses and chat, as envelopes that its own check and the room's take
-//! (MCPx v0.1, 3). Whether it may say that, and what came of it, is not known here.
+//! Messages of a participant: requests, proposals, fulfilments, responses and chat, as envelopes accepted by other participants and the
+//! room (MCPx v0.1, 3). Knows neither the permission to speak nor the outcome.
 
 use std::time::SystemTime;
 
@@ -7,21 +7,20 @@ use bytes::Bytes;
 use json::Members;
 
 use crate::chain::{State, Step};
-use crate::draft::{About, Draft, Ids};
+use crate::draft::{Draft, DraftHead, Ids};
 use crate::envelope::{Envelope, MAX_KIND};
 use crate::name::ParticipantId;
 use crate::participant::named;
 
-/// A request to an MCP server, or a notification to it.
+/// A request or a notification to an MCP server.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// The MCP method.
     pub method: &'a str,
-    /// The raw `params`, an object; `None`: there are none.
+    /// The raw `params`, an object; `None`: absent.
     pub params: Option<&'a [u8]>,
 }
 
-/// What a response says.
+/// Content of a response.
 #[derive(Debug, Clone, Copy)]
 pub enum Answer<'a> {
     /// The raw `error` object.
@@ -30,60 +29,55 @@ pub enum Answer<'a> {
     Result(&'a [u8]),
 }
 
-/// How a proposal ends without a call. Neither is in MCPx v0.1; both are kinds that `mcp/*` covers.
+/// Ends of a proposal without a call. Neither is in MCPx v0.1; `mcp/*` covers both kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Somebody speaks against it.
+    /// A participant speaks against the proposal.
     Reject,
-    /// Its proposer takes it back.
+    /// The proposer takes the proposal back.
     Withdraw,
 }
 
-/// Why something is not said.
+/// Reasons for staying silent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsaid {
+pub enum SpeechError {
     /// Every server in the room would answer.
     #[error("a request that wants an answer names who is to answer: say to whom it goes")]
     Broadcast,
-    /// Nobody is told to stop who is not named.
+    /// A pause has to name the participants.
     #[error("whoever is to pause or to go on is named: say who")]
     Everybody,
-    /// The proposal is not kept here any more, or never was.
+    /// The proposal is unknown, or no longer kept.
     #[error("there is no such proposal here, or it was too long ago: have it proposed again")]
     Forgotten,
-    /// What should stand in the payload is no JSON.
+    /// Unsound JSON for the payload.
     #[error("the payload is no sound JSON: params and errors are objects, a result is any value")]
     Json,
-    /// It cannot be said of what it is.
+    /// No kind can name the call.
     #[error("the method, or the name or URI that it is about, is empty, too long or holds a control character: no kind can say it")]
     Kind,
-    /// The room would refuse it.
+    /// The room would refuse the message.
     #[error("you may not send `{kind}` in this room: ask its admin for that")]
-    Lacking {
-        /// Its kind.
-        kind: String,
-    },
-    /// There is nothing to decide any more.
+    Lacking { kind: String },
+    /// The proposal waits no more.
     #[error("this proposal does not wait any more: it is {}", .0.word())]
     NotOpen(State),
-    /// Nobody knows in whose name.
+    /// The name of the participant is not known yet.
     #[error("the room has not welcomed this connection yet: wait for that")]
     NotWelcomed,
-    /// Sent once, and not yet back from the room.
+    /// Sent once, and not yet returned by the room.
     #[error("you have approved this already, and the room has not passed it on yet: wait for that")]
     Underway,
 }
 
-/// An envelope, and the id by which answers refer to it.
+/// An envelope, with the id for answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spoken {
-    /// Its id.
+pub struct Utterance {
     pub id: String,
-    /// What is to be sent.
     pub bytes: Bytes,
 }
 
-/// Writes what one participant says.
+/// Writer of a participant's messages.
 #[derive(Debug)]
 pub struct Voice {
     me: ParticipantId,
@@ -91,15 +85,15 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// For a participant. No two voices may have one seed: ids begin with it.
+    /// Makes a voice. No two voices may have one seed: ids begin with the seed.
     pub fn new(me: ParticipantId, seed: u128) -> Self {
         Self { me, ids: Ids::new(seed) }
     }
 
-    /// Asks for a call. `fulfils` is the id of the proposal that it fulfils.
-    pub fn request(&mut self, at: SystemTime, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Spoken, Unsaid> {
+    /// Requests a call. `fulfils` is the id of a proposal.
+    pub fn request(&mut self, at: SystemTime, to: &[&str], call: Call<'_>, fulfils: Option<&str>) -> Result<Utterance, SpeechError> {
         if to.is_empty() {
-            return Err(Unsaid::Broadcast);
+            return Err(SpeechError::Broadcast);
         }
         let id = self.ids.next();
         let kind = call.kind("mcp/request")?;
@@ -107,30 +101,37 @@ impl Voice {
         // Answers are matched by the envelope's id; MCP wants one of its own in the payload.
         draft.raw("\"jsonrpc\":\"2.0\",\"id\":").text(&id).raw(",");
         call.write(&mut draft)?;
-        Ok(Spoken { id, bytes: draft.end() })
+        Ok(Utterance { id, bytes: draft.finish() })
     }
 
-    /// Notifies a server, or all of them.
-    pub fn notification(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+    /// Notifies a server, or all servers.
+    pub fn notification(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Utterance, SpeechError> {
         let id = self.ids.next();
         let kind = call.kind("mcp/request")?;
         let mut draft = self.begin(&id, at, to, (&kind, None));
         draft.raw("\"jsonrpc\":\"2.0\",");
         call.write(&mut draft)?;
-        Ok(Spoken { id, bytes: draft.end() })
+        Ok(Utterance { id, bytes: draft.finish() })
     }
 
-    /// Proposes a call to whoever may make it (3.2).
-    pub fn proposal(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Spoken, Unsaid> {
+    /// Proposes a call to participants with the permission to make the call (3.2).
+    pub fn proposal(&mut self, at: SystemTime, to: &[&str], call: Call<'_>) -> Result<Utterance, SpeechError> {
         let id = self.ids.next();
         let kind = call.kind("mcp/proposal")?;
         let mut draft = self.begin(&id, at, to, (&kind, None));
         call.write(&mut draft)?;
-        Ok(Spoken { id, bytes: draft.end() })
+        Ok(Utterance { id, bytes: draft.finish() })
     }
 
-    /// Answers a request (3.1.2): to those of [`crate::chain::Chains::audience`], with the JSON-RPC id of its payload, whatever that is.
-    pub fn response(&mut self, at: SystemTime, audience: &[&str], request: &Envelope<'_>, answer: Answer<'_>) -> Result<Spoken, Unsaid> {
+    /// Answers a request (3.1.2): to the participants named by [`crate::chain::Chains::audience`], with the JSON-RPC id of the request's
+    /// payload.
+    pub fn response(
+        &mut self,
+        at: SystemTime,
+        audience: &[&str],
+        request: &Envelope<'_>,
+        answer: Answer<'_>,
+    ) -> Result<Utterance, SpeechError> {
         let id = self.ids.next();
         let kind = request.kind().as_str().replacen("mcp/request", "mcp/response", 1);
         let mut draft = self.begin(&id, at, audience, (&kind, Some(&request.id)));
@@ -140,19 +141,19 @@ impl Voice {
             Answer::Error(error) => draft.raw(",\"error\":").raw(object(error)?),
             Answer::Result(result) => draft.raw(",\"result\":").raw(sound(result)?),
         };
-        Ok(Spoken { id, bytes: draft.end() })
+        Ok(Utterance { id, bytes: draft.finish() })
     }
 
-    /// Says something to people (3.3). `about` is the id of a message that it is about.
-    pub fn chat(&mut self, at: SystemTime, to: &[&str], text: &str, about: Option<&str>) -> Spoken {
+    /// Says something to people (3.3). `about` is the id of another message.
+    pub fn chat(&mut self, at: SystemTime, to: &[&str], text: &str, about: Option<&str>) -> Utterance {
         let id = self.ids.next();
         let mut draft = self.begin(&id, at, to, ("chat", about));
         draft.raw("\"text\":").text(text);
-        Spoken { id, bytes: draft.end() }
+        Utterance { id, bytes: draft.finish() }
     }
 
-    /// Asks others to do nothing by themselves for a while (MEW v0.4, 3.9.1).
-    pub fn pause(&mut self, at: SystemTime, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Spoken, Unsaid> {
+    /// Asks others not to act alone for a while (MEW v0.4, 3.9.1).
+    pub fn pause(&mut self, at: SystemTime, to: &[&str], seconds: Option<u64>, reason: Option<&str>) -> Result<Utterance, SpeechError> {
         self.control(at, to, "participant/pause", |draft| {
             if let Some(reason) = reason {
                 draft.raw("\"reason\":").text(reason);
@@ -163,23 +164,23 @@ impl Voice {
         })
     }
 
-    /// Asks them to go on (3.9.2).
-    pub fn resume(&mut self, at: SystemTime, to: &[&str]) -> Result<Spoken, Unsaid> {
+    /// Asks paused participants to go on (3.9.2).
+    pub fn resume(&mut self, at: SystemTime, to: &[&str]) -> Result<Utterance, SpeechError> {
         self.control(at, to, "participant/resume", |_| {})
     }
 
-    fn control(&mut self, at: SystemTime, to: &[&str], kind: &str, says: impl FnOnce(&mut Draft)) -> Result<Spoken, Unsaid> {
+    fn control(&mut self, at: SystemTime, to: &[&str], kind: &str, says: impl FnOnce(&mut Draft)) -> Result<Utterance, SpeechError> {
         if to.is_empty() {
-            return Err(Unsaid::Everybody);
+            return Err(SpeechError::Everybody);
         }
         let id = self.ids.next();
         let mut draft = self.begin(&id, at, to, (kind, None));
         says(&mut draft);
-        Ok(Spoken { id, bytes: draft.end() })
+        Ok(Utterance { id, bytes: draft.finish() })
     }
 
     /// Ends a proposal.
-    pub fn end(&mut self, at: SystemTime, proposal: &Step, ending: Ending, reason: Option<&str>) -> Spoken {
+    pub fn end_proposal(&mut self, at: SystemTime, proposal: &Step, ending: Ending, reason: Option<&str>) -> Utterance {
         let id = self.ids.next();
         let class = if ending == Ending::Reject { "mcp/reject" } else { "mcp/withdraw" };
         let kind = proposal.kind.replacen("mcp/proposal", class, 1);
@@ -187,24 +188,24 @@ impl Voice {
         if let Some(reason) = reason {
             draft.raw("\"reason\":").text(reason);
         }
-        Spoken { id, bytes: draft.end() }
+        Utterance { id, bytes: draft.finish() }
     }
 
     fn begin(&self, id: &str, at: SystemTime, to: &[&str], (kind, correlation_id): (&str, Option<&str>)) -> Draft {
-        Draft::begin(About { id, at, from: self.me.as_str(), to, kind, correlation_id })
+        Draft::begin(DraftHead { id, at, from: self.me.as_str(), to, kind, correlation_id })
     }
 }
 
 impl Call<'_> {
-    /// With the context that the method has.
-    fn kind(&self, class: &str) -> Result<String, Unsaid> {
+    /// Gives the kind, with the context of the method.
+    fn kind(&self, class: &str) -> Result<String, SpeechError> {
         let params = self.params.map(object).transpose()?.map(|text| Members::again(text.as_bytes()));
         let context = params.and_then(|params| named(self.method, &params).map(|name| format!(":{name}")));
         let kind = format!("{class}:{}{}", self.method, context.unwrap_or_default());
-        if self.method.is_empty() || kind.len() > MAX_KIND || kind.contains(char::is_control) { Err(Unsaid::Kind) } else { Ok(kind) }
+        if self.method.is_empty() || kind.len() > MAX_KIND || kind.contains(char::is_control) { Err(SpeechError::Kind) } else { Ok(kind) }
     }
 
-    fn write(&self, draft: &mut Draft) -> Result<(), Unsaid> {
+    fn write(&self, draft: &mut Draft) -> Result<(), SpeechError> {
         draft.raw("\"method\":").text(self.method);
         if let Some(params) = self.params {
             draft.raw(",\"params\":").raw(object(params)?);
@@ -213,14 +214,14 @@ impl Call<'_> {
     }
 }
 
-/// Text that is one JSON value, with no key twice at any depth: its readers refuse that.
-fn sound(raw: &[u8]) -> Result<&str, Unsaid> {
-    json::check(raw, json::Duplicates::RefuseDeep).map_err(|_| Unsaid::Json)?;
-    std::str::from_utf8(raw.trim_ascii()).map_err(|_| Unsaid::Json)
+/// Checks a text: one JSON value, without duplicate keys at any depth. Receivers refuse duplicates.
+fn sound(raw: &[u8]) -> Result<&str, SpeechError> {
+    json::check(raw, json::Duplicates::RefuseDeep).map_err(|_| SpeechError::Json)?;
+    std::str::from_utf8(raw.trim_ascii()).map_err(|_| SpeechError::Json)
 }
 
-fn object(raw: &[u8]) -> Result<&str, Unsaid> {
-    sound(raw).and_then(|text| if text.starts_with('{') { Ok(text) } else { Err(Unsaid::Json) })
+fn object(raw: &[u8]) -> Result<&str, SpeechError> {
+    sound(raw).and_then(|text| if text.starts_with('{') { Ok(text) } else { Err(SpeechError::Json) })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Frames of WebSocket (RFC 6455, 5): bytes that came in any pieces become messages, and messages become frames. No extension is spoken, and
-//! binary messages are refused: a room speaks text (MCPx v0.1, 3). The handshake, and who answers a ping, are not here.
+//! Frames of WebSocket (RFC 6455, 5): received bytes, cut anywhere, become messages, and messages become frames. No extension is spoken,
+//! and binary messages are refused: a room speaks text (MCPx v0.1, 3). Handshake and pongs are left to the driver.
 
 mod frame;
 
@@ -8,50 +8,44 @@ use bytes::{Bytes, BytesMut};
 use frame::{Head, unmask};
 pub use frame::{Opcode, close, frame, head};
 
-/// Which end of the connection this is.
+/// End of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The one that connected: what it sends is masked.
+    /// The end that connected: frames from here are masked.
     Client,
-    /// The one that was connected to: what it gets is masked.
+    /// The other end: frames to here are masked.
     Server,
 }
 
-/// Something that came.
+/// A message or control frame received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Received {
-    /// The other end closes: with which code, if it says one, and why. Nothing comes behind it.
+pub enum WebSocketEvent {
+    /// The other end closes, with a code, if any, and a reason. Nothing follows.
     Close(Option<u16>, String),
     /// Wants a pong with the same payload.
     Ping(Bytes),
-    /// Answers a ping.
     Pong(Bytes),
     /// A whole message: UTF-8.
     Text(Bytes),
 }
 
-/// Why a connection has to be closed.
+/// Reasons for closing a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WebSocketError {
-    /// It brought a binary message.
+    /// A binary message came.
     #[error("messages are text here: send them in text frames")]
     Binary,
-    /// It broke the protocol.
     #[error("the frames break RFC 6455: {0}")]
     Protocol(&'static str),
-    /// A text that is none.
+    /// A text was not UTF-8.
     #[error("a text is not UTF-8")]
     Text,
-    /// A message is over the bound.
     #[error("a message has at most {most} bytes here: send less, or in parts")]
-    TooLarge {
-        /// The bound.
-        most: usize,
-    },
+    TooLarge { most: usize },
 }
 
 impl WebSocketError {
-    /// The code to close with (7.4.1).
+    /// Gives the code of the close frame (7.4.1).
     pub fn code(self) -> u16 {
         match self {
             Self::Binary => 1003,
@@ -62,44 +56,44 @@ impl WebSocketError {
     }
 }
 
-/// Reads what comes over one connection.
+/// Reader of one connection.
 #[derive(Debug)]
 pub struct Reader {
     end: End,
     most: usize,
-    /// What has come and is not a whole frame.
+    /// Bytes received, not yet a whole frame.
     buffer: BytesMut,
-    /// What has come of a message in several frames.
+    /// Parts received of a message in several frames.
     begun: Option<BytesMut>,
     over: bool,
 }
 
 impl Reader {
-    /// For this end of a connection, and messages of at most `most` bytes.
+    /// Makes a reader for this end of a connection, and messages of at most `most` bytes.
     pub fn new(end: End, most: usize) -> Self {
         Self { end, most, buffer: BytesMut::new(), begun: None, over: false }
     }
 
-    /// From now on messages have at most `most` bytes.
+    /// Changes the longest message.
     pub fn bound(&mut self, most: usize) {
         self.most = most;
     }
 
-    /// Bytes have come, cut anywhere. What `poll` has not taken is held, so it is to be asked after each.
+    /// Takes received bytes, cut anywhere. Bytes stay in memory until `poll`, which has to be called each time.
     pub fn handle_bytes(&mut self, bytes: &[u8]) {
         if !self.over {
             self.buffer.extend_from_slice(bytes);
         }
     }
 
-    /// The next thing that came; `None`: nothing more has come as a whole.
+    /// Gives the next message or control frame; `None`: nothing whole.
     ///
     /// # Errors
-    /// When the connection is to be closed. Nothing is read after that.
-    pub fn poll(&mut self) -> Result<Option<Received>, WebSocketError> {
+    /// When the connection is to be closed. Nothing is read afterwards.
+    pub fn poll(&mut self) -> Result<Option<WebSocketEvent>, WebSocketError> {
         while !self.over {
             let step = self.step();
-            self.over |= matches!(step, Err(_) | Ok(Step::Received(Received::Close(..))));
+            self.over |= matches!(step, Err(_) | Ok(Step::Received(WebSocketEvent::Close(..))));
             match step? {
                 Step::Begun => {}
                 Step::Received(received) => return Ok(Some(received)),
@@ -109,7 +103,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// How many bytes are held for what is not whole yet.
+    /// Counts the bytes held for unfinished frames and messages.
     pub fn held(&self) -> usize {
         self.buffer.len() + self.begun.as_ref().map_or(0, BytesMut::len)
     }
@@ -128,14 +122,14 @@ impl Reader {
         }
         match opcode {
             Opcode::Close => closed(&payload).map(Step::Received),
-            Opcode::Ping => Ok(Step::Received(Received::Ping(payload.freeze()))),
-            Opcode::Pong => Ok(Step::Received(Received::Pong(payload.freeze()))),
+            Opcode::Ping => Ok(Step::Received(WebSocketEvent::Ping(payload.freeze()))),
+            Opcode::Pong => Ok(Step::Received(WebSocketEvent::Pong(payload.freeze()))),
             Opcode::Binary => Err(WebSocketError::Binary),
             Opcode::Continuation | Opcode::Text => self.part(payload, head.is_last),
         }
     }
 
-    /// What a frame is, if it may come now.
+    /// Gives the opcode of a frame, if permitted at this place.
     fn check(&self, head: &Head) -> Result<Opcode, WebSocketError> {
         let opcode = head.opcode()?;
         match (opcode, &self.begun) {
@@ -152,7 +146,7 @@ impl Reader {
         Ok(opcode)
     }
 
-    /// A part of a message came: its only one, as a rule.
+    /// Takes a part of a message: usually the only part.
     fn part(&mut self, payload: BytesMut, is_last: bool) -> Result<Step, WebSocketError> {
         let whole = match self.begun.take() {
             None => payload,
@@ -166,22 +160,22 @@ impl Reader {
             return Ok(Step::Begun);
         }
         std::str::from_utf8(&whole).map_err(|_| WebSocketError::Text)?;
-        Ok(Step::Received(Received::Text(whole.freeze())))
+        Ok(Step::Received(WebSocketEvent::Text(whole.freeze())))
     }
 }
 
 enum Step {
-    /// A part of a message has come.
+    /// A part of a message.
     Begun,
-    Received(Received),
-    /// There is no whole frame.
+    Received(WebSocketEvent),
+    /// No whole frame.
     Waits,
 }
 
-/// What a close frame says (5.5.1).
-fn closed(payload: &[u8]) -> Result<Received, WebSocketError> {
+/// Reads a close frame (5.5.1).
+fn closed(payload: &[u8]) -> Result<WebSocketEvent, WebSocketError> {
     let Some((code, reason)) = payload.split_first_chunk() else {
-        let empty = Received::Close(None, String::new());
+        let empty = WebSocketEvent::Close(None, String::new());
         return if payload.is_empty() { Ok(empty) } else { Err(WebSocketError::Protocol("half a code closes")) };
     };
     let code = u16::from_be_bytes(*code);
@@ -189,7 +183,7 @@ fn closed(payload: &[u8]) -> Result<Received, WebSocketError> {
         return Err(WebSocketError::Protocol("nobody closes with this code"));
     }
     let reason = std::str::from_utf8(reason).map_err(|_| WebSocketError::Text)?;
-    Ok(Received::Close(Some(code), reason.to_owned()))
+    Ok(WebSocketEvent::Close(Some(code), reason.to_owned()))
 }
 
 #[cfg(test)]

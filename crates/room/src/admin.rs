@@ -1,5 +1,5 @@
-//! What is asked and told of rooms over HTTP, below `/-/rooms` and `/admin/participants` (MCPx v0.1, 11.3). What a change does is not
-//! decided here.
+//! Administration of rooms over HTTP, below `/-/rooms` and `/admin/participants` (MCPx v0.1, 11.3). Does not carry changes out:
+//! `room-proto` does.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,15 +12,15 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::{Changed, RoomError};
+use room_proto::room::{ChangedCapabilities, RoomError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Rooms;
 use crate::driver::{Input, Live};
-use crate::entry::{NotEntered, told};
+use crate::entry::{NotEntered, refusal_response};
 use crate::pass;
-use crate::pass::Showing;
+use crate::pass::Credentials;
 use crate::rules;
 use crate::status::{ParticipantStatus, RoomStatus, texts};
 use call::words::party::Party;
@@ -33,9 +33,9 @@ use door::reply::Payload;
 const POSTED_BYTES: usize = 256 << 10;
 const PARTICIPANTS: &str = "/admin/participants/";
 const ROOMS: &str = "/-/rooms";
-/// Behind a room's path: a page of the console asks to come in.
+/// Path below a room's, by which a page of the console asks for admission.
 const TICKET: &str = "/ticket";
-/// How changes that the gate's owner makes are signed.
+/// Signature of changes by the gate's owner.
 const OWNER: &str = "owner";
 
 /// The administration of rooms at the listener.
@@ -61,14 +61,14 @@ fn is_here(path: &str) -> bool {
     path.starts_with(PARTICIPANTS) || path.strip_prefix(ROOMS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Answers a request for one of them.
+/// Answers a request for administration.
 async fn answer(rooms: &Arc<Rooms>, parts: &Parts, body: &mut Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
     if let Some(place) = rules::place(parts.uri.path()) {
-        let asking = Asking { rooms, parts, party, room: None };
+        let asking = RoomRequest { rooms, parts, party, room: None };
         return rules::answer(&asking, place, body).await.unwrap_or_else(NotDone::into_http);
     }
     let (room, rest) = place(parts.uri.path());
-    let asking = Asking { rooms, parts, party, room };
+    let asking = RoomRequest { rooms, parts, party, room };
     let answered = match (&parts.method, rest) {
         (&Method::POST, Some(rest)) if rest.ends_with("/capabilities") => {
             asking.capabilities(rest.trim_end_matches("/capabilities"), body).await
@@ -81,7 +81,7 @@ async fn answer(rooms: &Arc<Rooms>, parts: &Parts, body: &mut Incoming, party: O
     answered.unwrap_or_else(NotDone::into_http)
 }
 
-/// What follows where participants are, and their room where the path names it: pages of the console send their cookie below `/-/` only.
+/// Splits a path into the room, where named, and the part behind `participants`: pages of the console send their cookie below `/-/` only.
 fn place(path: &str) -> (Option<&str>, Option<&str>) {
     if let Some(rest) = path.strip_prefix(PARTICIPANTS) {
         return (None, Some(rest));
@@ -90,34 +90,30 @@ fn place(path: &str) -> (Option<&str>, Option<&str>) {
     below.map_or((None, None), |(room, rest)| (Some(room), Some(rest)))
 }
 
-/// Why something is not done.
+/// Reasons for refusing a request.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDone {
-    /// Whoever asks may not.
     #[error("only admins of this room may do that: those that its `admins` lists, and whoever runs the gate")]
     NotAdmin,
     /// Nobody is signed in to the console there.
     #[error("tickets are for pages of the console that somebody signed in to: `banyan console` opens one")]
     NotSignedIn,
-    /// Nobody in particular asks.
+    /// The request comes from no particular person.
     #[error("rules are accepted and revoked by a person: sign in to the console, come into the room there, and do it in your name")]
     NoPerson,
-    /// Nobody there is known by what is shown.
+    /// The requester is unknown.
     #[error(transparent)]
     NotEntered(#[from] NotEntered),
-    /// Nobody learns there.
     #[error("no rules are learnt in this room: begin with that first")]
     NotLearning,
-    /// There is no such thing.
     #[error("there is no {0} here: see docs/rooms.md for what there is")]
     Nothing(String),
-    /// There is no such room.
     #[error("the room {0:?} is not open: nobody is there\n  `banyan room list` shows those that are")]
     NotOpen(String),
-    /// The room does not do it.
+    /// The room refuses.
     #[error(transparent)]
     Room(#[from] RoomError),
-    /// The request says what can't be.
+    /// The request is faulty.
     #[error("{0}")]
     Wrong(String),
 }
@@ -131,7 +127,7 @@ impl NotDone {
             Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
         };
-        told(status, &self.to_string())
+        refusal_response(status, &self.to_string())
     }
 }
 
@@ -145,10 +141,10 @@ struct Change {
     remove: Vec<Value>,
 }
 
-/// Its answer, as the specification spells it.
+/// The answer, in the spelling of the specification.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Made<'a> {
+struct ChangeAnswer<'a> {
     participant_id: &'a str,
     topic: &'a str,
     old_capabilities: Vec<String>,
@@ -173,21 +169,21 @@ struct Room {
 /// A body of `POST /-/rooms/NAME/ticket`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Coming {
+struct TicketRequest {
     participant: String,
 }
 
-/// One request.
-pub struct Asking<'a> {
+/// A request.
+pub struct RoomRequest<'a> {
     pub rooms: &'a Arc<Rooms>,
     pub parts: &'a Parts,
     party: Option<&'a Arc<Party>>,
-    /// As it stands in the path.
+    /// As in the path.
     room: Option<&'a str>,
 }
 
-impl Asking<'_> {
-    /// All rooms, or who is in one: for whoever runs the gate.
+impl RoomRequest<'_> {
+    /// Lists all rooms, or the participants of one, for the operator.
     async fn rooms(&self) -> Result<Response<Payload>, NotDone> {
         if !self.rooms.entrance.is_owner(self.parts) {
             return Err(NotDone::NotAdmin);
@@ -206,13 +202,13 @@ impl Asking<'_> {
         if is_known { Ok(json(&Room { name, participants })) } else { Err(NotDone::NotOpen(name)) }
     }
 
-    /// A ticket, by which a page of the console comes into a room.
+    /// Issues a ticket, by which a page of the console comes into a room.
     async fn ticket(&self, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let name = self.parts.uri.path().trim_start_matches(ROOMS).trim_end_matches(TICKET).trim_matches('/');
         let signed_in = self.rooms.entrance.signed_in(self.parts).ok_or(NotDone::NotSignedIn)?;
         let topic = topic(&decoded(name)?)?;
         let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
-        let Coming { participant } =
+        let TicketRequest { participant } =
             serde_json::from_slice(&body).map_err(|e| NotDone::Wrong(format!("the request is not {{\"participant\": NAME}}: {e}")))?;
         let id =
             ParticipantId::new(&participant).map_err(|why| NotDone::Wrong(format!("nobody can be called {participant:?} here: {why}")))?;
@@ -225,7 +221,7 @@ impl Asking<'_> {
         Ok(json(&serde_json::json!({ "ticket": ticket, "expires_in": lasts.as_secs() })))
     }
 
-    /// Changes what somebody may send.
+    /// Changes a participant's capabilities.
     async fn capabilities(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
         let (room, by) = self.room_of(&id).await?;
@@ -234,9 +230,9 @@ impl Asking<'_> {
             .map_err(|e| NotDone::Wrong(format!("the request is not {{\"add\": [...], \"remove\": [...]}}: {e}")))?;
         let (add, remove) = (patterns(&change.add)?, patterns(&change.remove)?);
         let changed = room.ask(|answer| Input::Capabilities { id, add, remove, by, answer }).await;
-        let Changed { id, old, new, by } = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        let ChangedCapabilities { id, old, new, by } = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
         self.record(room.topic(), &format!("participant {}: {} (by {by})", id.as_str(), difference(&old, &new)));
-        Ok(json(&Made {
+        Ok(json(&ChangeAnswer {
             participant_id: id.as_str(),
             topic: room.topic().as_str(),
             old_capabilities: texts(&old),
@@ -246,7 +242,7 @@ impl Asking<'_> {
         }))
     }
 
-    /// Puts somebody out.
+    /// Puts a participant out.
     async fn dismissal(&self, id: &str) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
         let (room, by) = self.room_of(&id).await?;
@@ -257,7 +253,7 @@ impl Asking<'_> {
         Ok(json(&serde_json::json!({ "participantId": name, "topic": room.topic().as_str(), "modifiedBy": by })))
     }
 
-    /// The room that is meant, and who asks, if that is one of its admins.
+    /// Finds the room of a request, and the requester, if an admin of the room.
     async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
         let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
         let named = named.map(|name| topic(&name)).transpose()?;
@@ -270,7 +266,7 @@ impl Asking<'_> {
         }
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
         let showing =
-            Showing { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
+            Credentials { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
         let by = pass::admit(self.rooms, &showing).await?.id;
         if !self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by) {
             return Err(NotDone::NotAdmin);
@@ -278,7 +274,7 @@ impl Asking<'_> {
         Ok((self.open(&showing.topic)?, by.as_str().to_owned()))
     }
 
-    /// Ids are good for one room only, so that one that is in several has to be told apart.
+    /// Finds the only room of a participant. Ids are valid for one room only, so that an id in several rooms is ambiguous.
     async fn only_room_of(&self, id: &ParticipantId) -> Result<Arc<Live>, NotDone> {
         let mut found = Vec::new();
         for room in self.rooms.all() {
@@ -315,7 +311,7 @@ fn participant(name: &str) -> Result<ParticipantId, NotDone> {
     ParticipantId::new(&name).map_err(|why| NotDone::Wrong(format!("{name:?} names no participant: {why}")))
 }
 
-/// A part of a path as it was before it was put there.
+/// Decodes a part of a path.
 pub fn decoded(part: &str) -> Result<String, NotDone> {
     // In a path, unlike in a form, a plus is itself.
     let part = part.replace('+', "%2B");

@@ -1,5 +1,4 @@
-//! The other end of a room: a connection that a participant opens at a gate, this one's or another's (MCPx v0.1, 6.2). What is said over it is not
-//! known here.
+//! The other end of a room: a participant's connection to a gate, this one or another (MCPx v0.1, 6.2). Does not know the messages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use room_proto::name::Topic;
 use room_proto::room::Also;
-use room_proto::websocket::{End, Opcode, Reader, Received, close, frame};
+use room_proto::websocket::{End, Opcode, Reader, WebSocketEvent, close, frame};
 use runtime::random;
 use runtime::reach::is_loopback;
 use runtime::tls::{ConnectError, Connector, Security, Target};
@@ -28,33 +27,32 @@ use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 use trust;
 use trust::AcceptedServer;
 
-/// How long it may take until the gate lets somebody in.
+/// Patience for admission.
 const ENTER: Duration = Duration::from_secs(30);
-/// How long a gate may say nothing at all: it pings twice meanwhile.
+/// Longest silence of a gate, which pings twice meanwhile.
 const SILENCE: Duration = Duration::from_secs(90);
-/// How much is read of a refusal, in bytes.
+/// Bytes read of a refusal.
 const REFUSAL: usize = 8 << 10;
-/// No longer message is read, in bytes.
+/// Longest message, in bytes.
 pub const LONGEST: usize = 16 << 20;
 
-/// Where to come in, and by what.
+/// Address and credentials for coming in.
 #[derive(Debug)]
 pub struct Entrance {
-    /// The gate's address: `http` or `https`, `ws` or `wss`; its path is that below which its endpoints are.
+    /// The gate's address: `http` or `https`, `ws` or `wss`; the path is the parent of its endpoints.
     pub url: String,
-    /// The certificate that the gate has to show, a PEM file; `None`: one that this machine trusts.
+    /// Expected certificate of the gate, a PEM file; `None`: any trusted by this machine.
     pub certificate: Option<PathBuf>,
-    /// What to show there.
     pub token: Option<Token>,
-    /// Which room.
+    /// The room.
     pub topic: Topic,
-    /// As whom the gate's owner wants to come in.
+    /// Participant to be, for the gate's owner.
     pub participant: Option<String>,
-    /// Whether a token may be shown where others can listen in.
+    /// Permits to show a token over an unprotected connection.
     pub insecure: bool,
 }
 
-/// A bearer token, which nothing shows.
+/// A bearer token, hidden from debug output.
 pub struct Token(pub String);
 
 impl std::fmt::Debug for Token {
@@ -63,38 +61,34 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Why somebody is not in a room, or not any more.
+/// Reasons for being outside of a room.
 #[derive(Debug, thiserror::Error)]
 pub enum AttendError {
-    /// Nothing can be there.
     #[error("{0:?} is no address of a gate: write one like https://gate.example.com")]
     Address(String),
     /// The connection ended.
     #[error("the connection to the room broke: {0}")]
     Broken(String),
-    /// The gate closed it, and says why.
+    /// The gate closed the connection.
     #[error("the room closed the connection ({code}): {}", if .reason.is_empty() { "it does not say why" } else { .reason })]
     Closed {
         /// The code of RFC 6455.
         code: u16,
-        /// In its words.
+        /// The gate's own words.
         reason: String,
     },
-    /// It can't be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// Others could read the token.
+    /// A token would be legible on the way.
     #[error("a token would go to {0} in plain text: use https, or say that others may listen in with --insecure")]
     Exposed(String),
-    /// The gate says no.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// It speaks something else.
+    /// The other end is no gate with rooms.
     #[error("{url} does not answer as a room does ({what}): is it a gate with rooms?")]
     Strange {
-        /// Where.
         url: String,
-        /// What it does.
+        /// Observed behaviour.
         what: String,
     },
 }
@@ -104,12 +98,12 @@ pub enum AttendError {
 pub struct Attendance {
     io: TokioIo<Upgraded>,
     frames: Reader,
-    /// What is to be written.
+    /// Bytes to be written.
     pending: BytesMut,
 }
 
 impl Attendance {
-    /// Comes in.
+    /// Connects to a room.
     pub async fn open(entrance: &Entrance) -> Result<Self, AttendError> {
         let strange = |what: &str| AttendError::Strange { url: entrance.url.to_string(), what: what.to_owned() };
         let opening = tokio::time::timeout(ENTER, upgrade(entrance)).await;
@@ -117,17 +111,17 @@ impl Attendance {
         Ok(Self { io: TokioIo::new(upgraded), frames: Reader::new(End::Client, LONGEST), pending: BytesMut::new() })
     }
 
-    /// The next message; what was sent is written meanwhile. May be dropped and asked for again.
+    /// Gives the next message, and writes sent messages meanwhile. Safe to drop and call again.
     ///
     /// # Errors
-    /// When there is none any more.
+    /// When the connection is over.
     pub async fn next(&mut self) -> Result<Bytes, AttendError> {
         loop {
             match self.frames.poll().map_err(|error| AttendError::Broken(error.to_string()))? {
-                Some(Received::Text(text)) => return Ok(text),
-                Some(Received::Ping(payload)) => self.put(Opcode::Pong, &payload),
-                Some(Received::Pong(_)) => {}
-                Some(Received::Close(code, reason)) => return Err(AttendError::Closed { code: code.unwrap_or(1005), reason }),
+                Some(WebSocketEvent::Text(text)) => return Ok(text),
+                Some(WebSocketEvent::Ping(payload)) => self.put(Opcode::Pong, &payload),
+                Some(WebSocketEvent::Pong(_)) => {}
+                Some(WebSocketEvent::Close(code, reason)) => return Err(AttendError::Closed { code: code.unwrap_or(1005), reason }),
                 None => tokio::time::timeout(SILENCE, self.exchange())
                     .await
                     .unwrap_or_else(|_| Err("it says nothing any more".to_owned()))
@@ -136,12 +130,12 @@ impl Attendance {
         }
     }
 
-    /// Sends a message: while the next one is waited for.
+    /// Sends a message, during the next wait.
     pub fn send(&mut self, text: &[u8]) {
         self.put(Opcode::Text, text);
     }
 
-    /// Leaves: what was sent before still goes out. What comes until the gate has closed too is still to be had from `next`.
+    /// Leaves: messages sent before still go out. Messages that arrive until the gate has closed come out of `next`.
     pub fn leave(&mut self) {
         self.pending.extend_from_slice(&close(1000, "", Some(random::bytes())));
     }
@@ -150,7 +144,7 @@ impl Attendance {
         self.pending.extend_from_slice(&frame(opcode, payload, Some(random::bytes())));
     }
 
-    /// Reads something, or writes something.
+    /// Reads or writes some bytes.
     async fn exchange(&mut self) -> Result<(), String> {
         let (mut reader, mut writer) = tokio::io::split(&mut self.io);
         let mut read = [0; 16 << 10];

@@ -1,4 +1,4 @@
-//! A place in a room for what is part of the gate: no socket, and the same bytes. What is said from it is not known here.
+//! A place in a room for a part of the gate: without a socket, and with the same bytes. Does not know the messages.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,21 +6,21 @@ use bytes::Bytes;
 use config::resolved;
 use room_proto::capability::Capabilities;
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Joining, Preferences};
+use room_proto::room::{Newcomer, Preferences};
 
 use crate::driver::{Input, Live};
-use crate::writer::{Joined, Source};
+use crate::writer::{SeatedConnection, Source};
 use crate::{NotSeated, Rooms, Way};
 
-/// Somebody who sits there.
+/// A place taken in a room.
 pub struct Chair {
     pub voice: Mouth,
-    /// The longest message that the room takes.
+    /// Longest message accepted by the room.
     pub longest: usize,
     source: Source,
 }
 
-/// Says something from a chair.
+/// Sender of messages from a chair.
 #[derive(Clone)]
 pub struct Mouth {
     room: Arc<Live>,
@@ -28,8 +28,8 @@ pub struct Mouth {
 }
 
 impl Chair {
-    /// Sits down as `id`, with what it may send.
-    pub async fn take(
+    /// Takes a place as `id`, with capabilities.
+    pub async fn take_seat(
         rooms: &Arc<Rooms>,
         config: &resolved::Rooms,
         topic: &Topic,
@@ -38,13 +38,13 @@ impl Chair {
         preferences: Preferences,
     ) -> Result<Self, NotSeated> {
         let capabilities = Capabilities::read(may.iter().copied()).unwrap_or_default();
-        let joining = Joining { id: id.clone(), capabilities, preferences, expires: None, is_own: true, is_steward: false };
-        let Joined { id: connection, room, longest, source, last: _ } =
+        let joining = Newcomer { id: id.clone(), capabilities, preferences, expires: None, is_own: true, is_steward: false };
+        let SeatedConnection { id: connection, room, longest, source, last: _ } =
             rooms.join(topic, config.settings_of(topic), &joining, Way::Plain).await?;
         Ok(Self { voice: Mouth { room, connection }, longest, source })
     }
 
-    /// The next message; `None`: it was taken away. May be dropped and asked for again.
+    /// Gives the next message; `None`: the place is lost. Safe to drop and call again.
     pub async fn next(&mut self) -> Option<Bytes> {
         self.source.next().await
     }
@@ -57,23 +57,23 @@ impl Drop for Chair {
 }
 
 impl Mouth {
-    /// Waits while the room has much to do; `false`: it is over.
+    /// Says a message, and waits for a busy room; `false`: the room is over.
     pub async fn say(&self, message: Bytes) -> bool {
         self.room.send(Input::Message(self.connection, message)).await
     }
 }
 
-/// Where somebody sits at present, for others who speak in its name.
+/// Current place of a participant, for others who speak in the same name.
 #[derive(Clone, Default)]
 pub struct Place(Arc<Mutex<Option<Mouth>>>);
 
 impl Place {
-    /// It sits there now, or nowhere.
+    /// Sets the current place, if any.
     pub fn set(&self, mouth: Option<Mouth>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = mouth;
     }
 
-    /// Says something; `false`: it sits nowhere.
+    /// Says a message; `false`: no current place.
     pub async fn say(&self, message: Bytes) -> bool {
         let mouth = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match mouth {

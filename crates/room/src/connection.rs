@@ -1,5 +1,4 @@
-//! One participant's connection: frames are read and handed to the room, and whatever ends it is said to both sides. What a message means
-//! is not known here.
+//! A participant's connection: hands received frames to the room, and tells both sides of its end. Does not know the messages.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -11,81 +10,80 @@ use bytes::Bytes;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use room_proto::name::ConnectionId;
-use room_proto::websocket::{End, Opcode, Reader, Received, WebSocketError, close, frame};
+use room_proto::websocket::{End, Opcode, Reader, WebSocketError, WebSocketEvent, close, frame};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf, ReadHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::driver::{Input, Live};
-use crate::pass::Held;
-use crate::writer::{Joined, LINGER, PING, Writer};
+use crate::pass::WatchedAdmission;
+use crate::writer::{LINGER, PING, SeatedConnection, Writer};
 
-/// How long nothing may be heard of the other end: two pings, and half of one for the answer.
+/// Longest silence of the other end: two pings, and half the time of another for the answer.
 const SILENCE: Duration = Duration::from_secs(PING.as_secs() * 5 / 2);
-/// How long the other end has to take the upgrade.
+/// Patience for the upgrade.
 const UPGRADE: Duration = Duration::from_secs(30);
-/// How long the other end may take to close when it was told to.
+/// Patience for the other end's close frame.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// So much is read at once, in bytes.
+/// Bytes read at once.
 const PIECE: usize = 8 << 10;
-/// Pings that may wait for an answer.
+/// Pings waiting for an answer.
 const PINGS: usize = 16;
 
-/// How it ended.
-enum Ended {
-    /// The other end closed, with this code if it said one.
+/// End of a connection.
+enum ConnectionEnd {
+    /// The other end closed, with this code if any.
     Closed(Option<u16>),
-    /// The connection is lost.
     Lost,
-    /// The room closed it, or it can't be written to.
+    /// The room closed the connection, or writing failed.
     Shut,
     /// Nothing was heard for long.
     Silent,
-    /// It broke the protocol.
+    /// The other end broke the protocol.
     Wrong(WebSocketError),
 }
 
-/// A connection that has become a WebSocket, and what has come over it.
+/// An upgraded connection, with its unread frames.
 pub struct Line {
     stream: TokioIo<Upgraded>,
     pub frames: Reader,
 }
 
 impl Line {
-    /// Reads messages of at most `most` bytes; `None`: the other end did not take the upgrade.
+    /// Opens a line for messages of at most `most` bytes; `None`: the other end did not take the upgrade.
     pub async fn open(upgrade: OnUpgrade, most: usize) -> Option<Self> {
         let stream = timeout(UPGRADE, upgrade).await.ok()?.ok()?;
         Some(Self { stream: TokioIo::new(stream), frames: Reader::new(End::Server, most) })
     }
 
-    /// Reads on; `false`: there is no more.
+    /// Reads on; `false`: the end.
     pub async fn fill(&mut self) -> bool {
         fill(&mut self.stream, &mut self.frames).await
     }
 
-    /// `false`: nobody is there.
+    /// Writes frames; `false`: the other end is gone.
     pub async fn write(&mut self, frames: &[u8]) -> bool {
         self.stream.write_all(frames).await.is_ok() && self.stream.flush().await.is_ok()
     }
 
-    /// Reads what nobody wants to know, until the other end has closed: else it might never see why.
+    /// Reads and discards until the other end has closed, which might otherwise never see the reason.
     pub async fn farewell(mut self) {
         drop(timeout(FAREWELL, farewell(&mut self.stream, &mut self.frames)).await);
     }
 }
 
-/// Serves a connection that has a seat, until it is over. `held` is ready when what let it in holds no more.
-pub async fn serve(joined: Joined, upgrade: OnUpgrade, held: Held) {
+/// Serves a seated connection until its end. `held` is ready when the admission is void.
+pub async fn serve(joined: SeatedConnection, upgrade: OnUpgrade, held: WatchedAdmission) {
     match Line::open(upgrade, joined.longest).await {
         Some(line) => serve_over(joined, line, held).await,
         None => drop(joined.room.send(Input::Leave(joined.id)).await),
     }
 }
 
-/// The same over one that is a WebSocket already.
-pub async fn serve_over(joined: Joined, line: Line, held: Held) {
-    let Joined { id, room, longest, last, source } = joined;
+/// Serves a seated connection that is a WebSocket already.
+pub async fn serve_over(joined: SeatedConnection, line: Line, held: WatchedAdmission) {
+    let SeatedConnection { id, room, longest, last, source } = joined;
     let Line { stream, mut frames } = line;
     let (read, write) = tokio::io::split(stream);
     let (pongs, to_answer) = mpsc::channel(PINGS);
@@ -98,26 +96,26 @@ pub async fn serve_over(joined: Joined, line: Line, held: Held) {
     if let Some(frame) = last_word(&ended) {
         drop(last.send(frame));
     }
-    if matches!(ended, Ended::Lost) {
+    if matches!(ended, ConnectionEnd::Lost) {
         writer.abort();
     }
     ear.room.send(Input::Leave(id)).await;
     if !writer.is_finished() && timeout(LINGER, &mut writer).await.is_err() {
         writer.abort();
     }
-    if matches!(ended, Ended::Shut | Ended::Silent | Ended::Wrong(_)) {
+    if matches!(ended, ConnectionEnd::Shut | ConnectionEnd::Silent | ConnectionEnd::Wrong(_)) {
         drop(timeout(FAREWELL, farewell(&mut ear.read, &mut ear.frames)).await);
     }
 }
 
-/// The close frame that is due.
-fn last_word(ended: &Ended) -> Option<Bytes> {
+/// Gives the close frame due, if any.
+fn last_word(ended: &ConnectionEnd) -> Option<Bytes> {
     match ended {
-        Ended::Closed(Some(code)) => Some(close(*code, "", None).into()),
-        Ended::Closed(None) => Some(frame(Opcode::Close, b"", None).into()),
-        Ended::Lost | Ended::Shut => None,
-        Ended::Silent => Some(close(1008, "nothing was heard of you for 75 s: answer pings", None).into()),
-        Ended::Wrong(why) => Some(close(why.code(), &why.to_string(), None).into()),
+        ConnectionEnd::Closed(Some(code)) => Some(close(*code, "", None).into()),
+        ConnectionEnd::Closed(None) => Some(frame(Opcode::Close, b"", None).into()),
+        ConnectionEnd::Lost | ConnectionEnd::Shut => None,
+        ConnectionEnd::Silent => Some(close(1008, "nothing was heard of you for 75 s: answer pings", None).into()),
+        ConnectionEnd::Wrong(why) => Some(close(why.code(), &why.to_string(), None).into()),
     }
 }
 
@@ -131,8 +129,8 @@ struct Ear {
 }
 
 impl Ear {
-    /// Until either side ends it; the room is told when what let it in holds no more.
-    async fn until_over(&mut self, writer: &mut JoinHandle<()>, held: Held) -> Ended {
+    /// Serves until either side ends the connection; the room is told when the admission is void.
+    async fn until_over(&mut self, writer: &mut JoinHandle<()>, held: WatchedAdmission) -> ConnectionEnd {
         let (room, id) = (Arc::clone(&self.room), self.id);
         let withdrawn = async {
             held.over().await;
@@ -141,42 +139,42 @@ impl Ear {
         };
         tokio::select! {
             ended = self.listen() => ended,
-            _ = writer => Ended::Shut,
+            _ = writer => ConnectionEnd::Shut,
             ended = withdrawn => ended,
         }
     }
 
-    /// Hands on what comes, until it ends.
-    async fn listen(&mut self) -> Ended {
+    /// Hands received messages on, until the end.
+    async fn listen(&mut self) -> ConnectionEnd {
         loop {
             let heard = match self.frames.poll() {
-                Ok(Some(Received::Close(code, _))) => return Ended::Closed(code),
-                Ok(Some(Received::Ping(payload))) => match timeout(SILENCE, self.pongs.send(payload)).await {
+                Ok(Some(WebSocketEvent::Close(code, _))) => return ConnectionEnd::Closed(code),
+                Ok(Some(WebSocketEvent::Ping(payload))) => match timeout(SILENCE, self.pongs.send(payload)).await {
                     Ok(sent) => sent.is_ok(),
-                    Err(_) => return Ended::Silent,
+                    Err(_) => return ConnectionEnd::Silent,
                 },
-                Ok(Some(Received::Pong(_))) => true,
-                Ok(Some(Received::Text(bytes))) => match self.room.send(Input::Message(self.id, bytes)).await {
+                Ok(Some(WebSocketEvent::Pong(_))) => true,
+                Ok(Some(WebSocketEvent::Text(bytes))) => match self.room.send(Input::Message(self.id, bytes)).await {
                     true => true,
                     // It has said so, and that is on its way.
-                    false => return Ended::Shut,
+                    false => return ConnectionEnd::Shut,
                 },
                 Ok(None) => match timeout(SILENCE, fill(&mut self.read, &mut self.frames)).await {
                     Ok(filled) => filled,
-                    Err(_) => return Ended::Silent,
+                    Err(_) => return ConnectionEnd::Silent,
                 },
-                Err(why) => return Ended::Wrong(why),
+                Err(why) => return ConnectionEnd::Wrong(why),
             };
             if !heard {
-                return Ended::Lost;
+                return ConnectionEnd::Lost;
             }
         }
     }
 }
 
-/// Reads on; `false`: there is no more.
+/// Reads on; `false`: the end.
 ///
-/// Into room on the stack, for most of those who are there say nothing, and each would keep its own.
+/// The buffer lies on the stack: most participants are silent, and each would keep a buffer otherwise.
 async fn fill(read: &mut (impl AsyncRead + Unpin), frames: &mut Reader) -> bool {
     std::future::poll_fn(|cx| {
         let mut room = [MaybeUninit::uninit(); PIECE];
@@ -188,11 +186,11 @@ async fn fill(read: &mut (impl AsyncRead + Unpin), frames: &mut Reader) -> bool 
     .await
 }
 
-/// Reads what nobody wants to know, until the other end has closed: else it might never see why.
+/// Reads and discards until the other end has closed, which might otherwise never see the reason.
 async fn farewell(read: &mut (impl AsyncRead + Unpin), frames: &mut Reader) {
     loop {
         while let Ok(Some(received)) = frames.poll() {
-            if matches!(received, Received::Close(..)) {
+            if matches!(received, WebSocketEvent::Close(..)) {
                 return;
             }
         }

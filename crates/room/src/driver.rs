@@ -1,4 +1,4 @@
-//! One room's task: owns the machine and carries out its outputs. Nothing is decided here, and no reader is waited for.
+//! A room's task: owns the machine and carries out its outputs. Decides nothing, and waits for no reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,9 @@ use banyan_model::Now;
 use bytes::Bytes;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Change, Changed, Closed, Event, Joining, Preferences, Room, RoomError, RoomOutput, Settings, Transmit};
+use room_proto::room::{
+    Change, ChangedCapabilities, CloseReason, Event, Newcomer, Preferences, Room, RoomError, RoomOutput, Settings, Transmit,
+};
 use room_proto::websocket::{Opcode, frame};
 use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
@@ -21,59 +23,59 @@ use crate::writer::Outlet;
 use crate::{Rooms, Way};
 use door::sign_in::SessionId;
 
-/// How much may wait for a room. Who sends more waits, and nobody else.
+/// Inputs in a room's queue. Only senders beyond wait.
 const INPUTS: usize = 1024;
-/// So much of it is done at most before others have their turn.
+/// Most inputs handled before others have their turn.
 const BATCH: usize = 64;
 
-/// What a room is told.
+/// An input of a room.
 pub enum Input {
-    /// An admin changes what somebody may send.
+    /// An admin changes capabilities.
     Capabilities {
         id: ParticipantId,
         add: Vec<Pattern>,
         remove: Vec<Pattern>,
         by: String,
-        answer: oneshot::Sender<Result<Changed, RoomError>>,
+        answer: oneshot::Sender<Result<ChangedCapabilities, RoomError>>,
     },
-    /// An admin puts somebody out.
+    /// An admin puts a participant out.
     Dismiss { id: ParticipantId, answer: oneshot::Sender<Result<(), RoomError>> },
     /// The gate ends.
     End,
-    /// Somebody was let in.
-    Join { connection: ConnectionId, joining: Joining, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
+    /// A participant was admitted.
+    Join { connection: ConnectionId, joining: Newcomer, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
     /// A connection is gone.
     Leave(ConnectionId),
     /// A message came.
     Message(ConnectionId, Bytes),
-    /// Who is there?
+    /// A question for the participants.
     Present(oneshot::Sender<Vec<ParticipantStatus>>),
-    /// The bounds are others.
+    /// The bounds have changed.
     Settings(Settings),
-    /// What let somebody in holds no more.
+    /// The admission of a connection is void.
     Withdraw(ConnectionId),
 }
 
-/// A room as everybody else has it.
+/// Handle of a room.
 pub struct Live {
     topic: Topic,
     inputs: mpsc::Sender<Input>,
     pub counts: Counts,
-    /// Who is there by a page of the console, and by which sign-in.
+    /// Participants by a page of the console, with their sign-ins.
     people: Mutex<BTreeMap<ParticipantId, SessionId>>,
 }
 
-/// What happened in a room since it began.
+/// Counts of a room since its beginning.
 #[derive(Default)]
 pub struct Counts {
     pub participants: AtomicUsize,
-    /// Messages that were passed on.
+    /// Messages passed on.
     pub messages: AtomicU64,
-    /// To how many, taken together.
+    /// Receivers of all messages together.
     pub deliveries: AtomicU64,
-    /// Messages that went nowhere.
+    /// Messages refused.
     pub refused: AtomicU64,
-    /// Readers that were too slow.
+    /// Slow readers cut off.
     pub cut: AtomicU64,
 }
 
@@ -83,12 +85,12 @@ impl Live {
         &self.topic
     }
 
-    /// The people who are there.
+    /// Lists participants by a page of the console.
     pub fn people(&self) -> BTreeSet<ParticipantId> {
         self.people.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// By which sign-in somebody is there; `None`: it is not there, or not by a page of the console.
+    /// Gives the sign-in of a participant; `None`: absent, or not by a page of the console.
     pub fn signed_in(&self, id: &ParticipantId) -> Option<SessionId> {
         self.people.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied()
     }
@@ -102,46 +104,46 @@ impl Live {
         }
     }
 
-    /// Whether it takes nothing any more.
+    /// Tells whether the room is over.
     pub fn is_over(&self) -> bool {
         self.inputs.is_closed()
     }
 
-    /// Waits while the room has much to do; `false`: it is over.
+    /// Sends an input, and waits for a busy room; `false`: the room is over.
     pub async fn send(&self, input: Input) -> bool {
         self.inputs.send(input).await.is_ok()
     }
 
-    /// Does not wait: what has no place is sent by a task of its own.
+    /// Sends an input without waiting, by a task of its own.
     pub fn tell(self: &Arc<Self>, input: Input) {
         let room = Arc::clone(self);
         tokio::spawn(async move { room.send(input).await });
     }
 
-    /// `None`: the room is over.
+    /// Asks the room; `None`: the room is over.
     pub async fn ask<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> Input) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         if self.send(input(answer)).await { answered.await.ok() } else { None }
     }
 }
 
-/// The task of one room.
+/// The task of a room.
 pub struct RoomDriver {
     rooms: Arc<Rooms>,
     live: Arc<Live>,
     inputs: mpsc::Receiver<Input>,
-    /// Inputs that were taken and not done yet, the last one first.
+    /// Inputs taken and not handled yet, the last first.
     taken: Vec<Input>,
-    /// Set once an input has come.
+    /// Set by the first input.
     is_begun: bool,
     room: Room,
     outlets: BTreeMap<ConnectionId, Outlet>,
-    /// Since when each has been there.
+    /// Arrival of each participant.
     since: BTreeMap<ParticipantId, SystemTime>,
-    /// The message that was framed last: everybody gets the same bytes.
+    /// The last framed message: everybody gets the same bytes.
     framed: Option<(Bytes, Bytes)>,
     interpreter: Interpreter,
-    /// How much is done at once: less where little may wait for a reader, so that those who read have their turn.
+    /// Inputs handled at once: fewer where the queue of a reader is short, so that readers have their turn.
     batch: usize,
 }
 
@@ -171,7 +173,7 @@ impl drive::Driver for RoomDriver {
 
     async fn handle(&mut self, now: Now, input: Input) -> Result<(), ()> {
         self.settle();
-        self.take(now, input);
+        self.handle_input(now, input);
         Ok(())
     }
 
@@ -195,7 +197,7 @@ impl drive::Driver for RoomDriver {
 }
 
 impl RoomDriver {
-    /// Makes a room and the handle by which others reach it.
+    /// Makes a room, with a handle for others.
     pub fn new(rooms: Arc<Rooms>, topic: Topic, settings: Settings) -> (Arc<Live>, Self) {
         let (sender, inputs) = mpsc::channel(INPUTS);
         let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
@@ -223,7 +225,7 @@ impl RoomDriver {
         drive(&mut self, &SystemClock).await;
     }
 
-    /// Ends the room where nobody has anything to say to it.
+    /// Ends the room if its queue is empty.
     fn is_over(&mut self) -> bool {
         let mut live = self.rooms.live();
         // Nobody finds it while the lock is held; who found it before has sent its input, or finds it closed.
@@ -238,17 +240,17 @@ impl RoomDriver {
         true
     }
 
-    /// Tells the room what has left.
+    /// Reports written messages to the room.
     fn settle(&mut self) {
         for (connection, outlet) in &self.outlets {
-            let (messages, bytes) = outlet.written.take();
+            let (messages, bytes) = outlet.written.take_counts();
             if messages > 0 {
                 self.room.handle_written(*connection, messages, bytes);
             }
         }
     }
 
-    fn take(&mut self, now: Now, input: Input) {
+    fn handle_input(&mut self, now: Now, input: Input) {
         match input {
             Input::Capabilities { id, add, remove, by, answer } => {
                 let change = Change { add: &add, remove: &remove, by: &by };
@@ -302,7 +304,7 @@ impl RoomDriver {
     }
 
     fn present(&self) -> Vec<ParticipantStatus> {
-        let status = |one: (&ParticipantId, &Capabilities, Preferences)| ParticipantStatus::of(one, self.since.get(one.0).copied());
+        let status = |one: (&ParticipantId, &Capabilities, Preferences)| ParticipantStatus::describe(one, self.since.get(one.0).copied());
         self.room.present().map(status).collect()
     }
 
@@ -322,7 +324,7 @@ impl RoomDriver {
         };
         // A bound that was raised meanwhile is more than the way to this one was made for.
         if !has_room && let Some(outlet) = self.outlets.remove(&connection) {
-            outlet.close(Closed::SlowReader);
+            outlet.close(CloseReason::SlowReader);
             self.room.handle_leave(now, connection);
         }
     }
@@ -343,7 +345,7 @@ impl RoomDriver {
         let (room, counts) = (self.room.topic().as_str(), &self.live.counts);
         counts.participants.store(self.outlets.len(), Ordering::Relaxed);
         match event {
-            Event::CapabilitiesChanged(Changed { id, old, new, by }) => {
+            Event::CapabilitiesChanged(ChangedCapabilities { id, old, new, by }) => {
                 tracing::info!(room, participant = id.as_str(), by, ?old, ?new, "capabilities were changed");
             }
             Event::Joined { id, again, .. } => {
@@ -353,7 +355,7 @@ impl RoomDriver {
             Event::Left { id, why } => {
                 self.since.remove(&id);
                 self.live.mark(id.clone(), Way::Plain);
-                if why == Some(Closed::SlowReader) {
+                if why == Some(CloseReason::SlowReader) {
                     counts.cut.fetch_add(1, Ordering::Relaxed);
                 }
                 let why = why.map(|why| why.reason());

@@ -1,4 +1,4 @@
-//! Why somebody does not come into a room, as it is told by HTTP before anything is upgraded. Decides nothing.
+//! Refusals of entry into a room, over HTTP before the upgrade. Decides nothing.
 
 use http::header::{SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
@@ -12,71 +12,67 @@ use door::entry;
 use door::reply;
 use door::reply::Payload;
 
-/// Why somebody does not come in.
+/// Reasons for refusing entry.
 #[derive(Debug, thiserror::Error)]
 pub enum NotEntered {
-    /// The door of the gate is shut for it.
+    /// The gate itself refuses.
     #[error("{}", .0.why)]
     Door(entry::EntryRefusal),
-    /// It does not ask for a WebSocket as it should.
+    /// The request is no proper handshake.
     #[error(transparent)]
     Handshake(#[from] BadHandshake),
-    /// Its token makes it somebody that can't be.
+    /// The token gives an illegal name.
     #[error("this token's participant can't be let in: {0}")]
     Id(NameError),
-    /// Something in the address says what can't be.
+    /// The address is faulty.
     #[error("{0}")]
     Query(String),
-    /// Others have not said who they are yet.
+    /// Too many clients have not joined yet.
     #[error("too many clients of MEW are connected and have not joined: connect again in a moment")]
     Crowded,
-    /// It says that it is somebody else than its token does.
+    /// The message names another participant than the token.
     #[error("this token is {own:?}'s and `participantId` is {given:?}: put {own:?} there, or leave it out")]
     Name {
-        /// Who it says it is.
+        /// The name of the message.
         given: String,
-        /// Whose the token is.
+        /// The name of the token.
         own: ParticipantId,
     },
-    /// The room is not for it.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
-    /// There are none.
     #[error("this gate has no rooms: add a section [room.NAME] to banyan.toml, or `open = true` to [rooms]")]
     NoRooms,
-    /// Clients of MEW are not let in.
     #[error("clients of MEW are not let in here: set `mew = true` in [rooms], or speak MCPx v0.1 at /ws?topic=NAME")]
     NoMew,
-    /// There is no seat.
     #[error(transparent)]
     NotSeated(#[from] NotSeated),
-    /// Its signed token gives it the name of somebody else.
+    /// The signed token gives the name of another kind of caller.
     #[error(
         "{0:?} can't be the participant of a signed token: names with `@` or hidden characters, `local`, `gate`, `*`, and what begins with \
          `dns:`, `spiffe://`, `room:` or `parent ` are those of other callers; ask for a token with another `participantId`"
     )]
     Reserved(String),
-    /// It would be what sits in this room by configuration.
+    /// The name belongs to a seat of this room by configuration.
     #[error("{0:?} sits in this room as part of the gate: come as somebody else, or rename one of the two")]
     Seated(String),
-    /// Its token makes it somebody who has a token of its own.
+    /// The token claims a participant configured with another token.
     #[error("the participant {0:?} is configured here with a token of its own: come with that, or as somebody else")]
     Taken(String),
-    /// Its ticket is no good, or is shown by a page of elsewhere.
+    /// The ticket is void, or comes from a foreign page.
     #[error("{0}")]
     Ticket(String),
-    /// Nobody is known by what it shows.
+    /// The credentials are unknown.
     #[error("{0}")]
     Unknown(&'static str),
 }
 
 impl NotEntered {
-    /// Whether that may be otherwise in a moment though nothing is changed.
+    /// Tells whether the same attempt may succeed in a moment.
     pub fn is_passing(&self) -> bool {
         self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
 
-    /// The word for it that programs go by, where there is no HTTP any more.
+    /// Gives the word for programs, beyond HTTP.
     pub fn word(&self) -> &'static str {
         match self.status() {
             StatusCode::BAD_REQUEST => "invalid_envelope",
@@ -105,7 +101,7 @@ impl NotEntered {
 
     /// Makes the response to a refused entry.
     pub fn into_http(self) -> Response<Payload> {
-        let mut response = told(self.status(), &self.to_string());
+        let mut response = refusal_response(self.status(), &self.to_string());
         let headers = response.headers_mut();
         match &self {
             Self::Door(refused) => {
@@ -136,8 +132,8 @@ impl NotEntered {
     }
 }
 
-/// A refusal in the shape of the admin API's.
-pub fn told(status: StatusCode, message: &str) -> Response<Payload> {
+/// Makes a refusal in the form of the admin API.
+pub fn refusal_response(status: StatusCode, message: &str) -> Response<Payload> {
     let kind = match status {
         StatusCode::NOT_FOUND => RefusalKind::NotFound,
         StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => RefusalKind::Refused,

@@ -1,7 +1,7 @@
-//! How a page of the console comes into a room, for the gate's owner who signed in there: by a ticket. A browser can set no field of a
-//! WebSocket's handshake but the list of protocols, and what stands in an address is kept in logs. So the page asks for a ticket, by both
-//! halves of its session, and shows it among the protocols. It is good once, for seconds, for one room and one name; whoever came in by it
-//! stays while that sign-in lasts. What a room gives its owner is not decided here.
+//! Entry by a page of the console, for the owner signed in there: by a ticket. A browser can set no header field of a WebSocket's handshake
+//! but the list of protocols, and addresses end up in logs. So the page asks for a ticket, by both halves of its session, and shows it
+//! among the protocols. A ticket is valid once, for seconds, for one room and one name; the participant stays as long as the sign-in. Does
+//! not know the capabilities of an owner.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,17 +17,17 @@ use crate::Rooms;
 use door::origin;
 use door::sign_in::{SessionId, SignIn as SignedIn};
 
-/// What the page speaks, and is told that the gate does.
+/// Protocol of the page, accepted by the gate.
 pub const PROTOCOL: &str = "mcpx.v0.1";
 const LISTED: HeaderName = HeaderName::from_static("sec-websocket-protocol");
-/// What stands before a ticket among the protocols.
+/// Prefix of a ticket among the protocols.
 const PREFIX: &str = "banyan-ticket.";
-/// How long a ticket may lie about.
+/// Life of a ticket.
 const LASTS: Duration = Duration::from_secs(30);
-/// The oldest go when there are more.
+/// Most unused tickets; the oldest go first.
 const MOST: usize = 64;
 
-/// Tickets that nobody has used yet, as digests.
+/// Unused tickets, as digests.
 #[derive(Default)]
 pub struct Tickets(Mutex<Vec<Ticket>>);
 
@@ -38,7 +38,7 @@ struct Ticket {
     guest: Guest,
 }
 
-/// Somebody who is signed in to the console.
+/// A participant signed in to the console.
 #[derive(Clone)]
 pub struct Guest {
     pub id: ParticipantId,
@@ -46,7 +46,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Which sign-in it is.
+    /// Gives the sign-in.
     pub fn session(&self) -> SessionId {
         self.signed_in.id
     }
@@ -63,7 +63,7 @@ impl Guest {
 }
 
 impl Tickets {
-    /// A ticket for whoever is signed in, and how long it is good.
+    /// Issues a ticket for a sign-in; gives its life too.
     pub fn issue(&self, signed_in: SignedIn, topic: &Topic, id: ParticipantId) -> (String, Duration) {
         (self.keep(topic, Guest { id, signed_in }, Instant::now()), LASTS)
     }
@@ -79,18 +79,18 @@ impl Tickets {
         ticket
     }
 
-    /// Whom a handshake names by a ticket; `None`: it shows none.
+    /// Redeems the ticket of a handshake; `None`: no ticket.
     ///
     /// # Errors
-    /// What is wrong with the one that it shows.
+    /// The fault of the ticket.
     pub fn redeem(&self, rooms: &Arc<Rooms>, parts: &Parts, topic: &Topic) -> Option<Result<Guest, String>> {
         let shown = shown(parts)?;
         let is_own = origin::check(&rooms.gate.config.load(), parts);
         let stale = || "this ticket was used before, is too old, or is for another room: ask for one again".to_owned();
-        Some(is_own.and_then(|()| self.take(shown, topic, Instant::now()).ok_or_else(stale)))
+        Some(is_own.and_then(|()| self.take_ticket(shown, topic, Instant::now()).ok_or_else(stale)))
     }
 
-    fn take(&self, shown: &str, topic: &Topic, now: Instant) -> Option<Guest> {
+    fn take_ticket(&self, shown: &str, topic: &Topic, now: Instant) -> Option<Guest> {
         let digest: [u8; 32] = Sha256::digest(shown).into();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|ticket| ticket.digest.ct_eq(&digest).into())?;
@@ -99,7 +99,7 @@ impl Tickets {
     }
 }
 
-/// The ticket among the protocols that a handshake lists.
+/// Finds the ticket among the protocols of a handshake.
 fn shown(parts: &Parts) -> Option<&str> {
     let values = parts.headers.get_all(LISTED).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).find_map(|listed| listed.trim().strip_prefix(PREFIX))
@@ -116,22 +116,22 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_good_once_for_seconds_and_for_one_room() {
+    fn a_ticket_serves_once_for_seconds_and_one_room() {
         let (tickets, now) = (Tickets::default(), Instant::now());
         let [ops, lab] = ["ops", "lab"].map(|name| Topic::new(name).unwrap());
         let ticket = tickets.keep(&ops, guest(), now);
-        assert!(tickets.take(&ticket[1..], &ops, now).is_none());
-        assert_eq!(tickets.take(&ticket, &ops, now).unwrap().id.as_str(), "ann");
-        assert!(tickets.take(&ticket, &ops, now).is_none(), "used");
+        assert!(tickets.take_ticket(&ticket[1..], &ops, now).is_none());
+        assert_eq!(tickets.take_ticket(&ticket, &ops, now).unwrap().id.as_str(), "ann");
+        assert!(tickets.take_ticket(&ticket, &ops, now).is_none(), "used");
         let ticket = tickets.keep(&ops, guest(), now);
-        assert!(tickets.take(&ticket, &lab, now).is_none(), "another room");
-        assert!(tickets.take(&ticket, &ops, now).is_none(), "and it is gone");
+        assert!(tickets.take_ticket(&ticket, &lab, now).is_none(), "another room");
+        assert!(tickets.take_ticket(&ticket, &ops, now).is_none(), "and it is gone");
         let ticket = tickets.keep(&ops, guest(), now);
-        assert!(tickets.take(&ticket, &ops, now + LASTS).is_none(), "too old");
+        assert!(tickets.take_ticket(&ticket, &ops, now + LASTS).is_none(), "too old");
         let over = guest();
         over.signed_in.sign_out();
         let ticket = tickets.keep(&ops, over, now);
-        assert!(tickets.take(&ticket, &ops, now).is_none(), "signed out");
+        assert!(tickets.take_ticket(&ticket, &ops, now).is_none(), "signed out");
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let (tickets, now) = (Tickets::default(), Instant::now());
         let ops = Topic::new("ops").unwrap();
         let all: Vec<String> = (0..=MOST).map(|_| tickets.keep(&ops, guest(), now)).collect();
-        assert!(tickets.take(&all[0], &ops, now).is_none() && tickets.take(&all[1], &ops, now).is_some());
+        assert!(tickets.take_ticket(&all[0], &ops, now).is_none() && tickets.take_ticket(&all[1], &ops, now).is_some());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How a WebSocket is asked for and granted (RFC 6455, 4.2). Who asks is not known here.
+//! Handshake of a WebSocket (RFC 6455, 4.2). Does not know the other end.
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;
@@ -7,24 +7,21 @@ use http::header::{CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Version};
 
-/// What is put behind a key (1.3).
+/// Suffix of a key (1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Why something is no handshake.
+/// Reasons for refusing a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHandshake {
-    /// Its key is none.
     #[error("`Sec-WebSocket-Key` is not 16 bytes in base64: let a WebSocket library connect")]
     Key,
-    /// Nobody asked for a WebSocket.
     #[error("rooms are reached by WebSocket: connect with `GET /ws?topic=NAME` over HTTP/1.1 and `Upgrade: websocket`")]
     NotAsked,
-    /// Another version of the protocol.
     #[error("version 13 of WebSocket is spoken here: send `Sec-WebSocket-Version: 13`")]
     Version,
 }
 
-/// The value of `Sec-WebSocket-Accept` that grants what is asked for.
+/// Checks a handshake; gives the value of `Sec-WebSocket-Accept`.
 pub fn accept(parts: &Parts) -> Result<HeaderValue, BadHandshake> {
     let asks = names(parts, &UPGRADE, "websocket") && names(parts, &CONNECTION, "upgrade");
     if parts.method != Method::GET || parts.version != Version::HTTP_11 || !asks {
@@ -43,12 +40,12 @@ pub fn accept(parts: &Parts) -> Result<HeaderValue, BadHandshake> {
     }
 }
 
-/// The value of `Sec-WebSocket-Accept` for a key.
+/// Gives the value of `Sec-WebSocket-Accept` for a key.
 pub fn granted(key: &str) -> String {
     STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, format!("{key}{GUID}").as_bytes()))
 }
 
-/// Whether a field lists a word.
+/// Tells whether a header field lists a word.
 fn names(parts: &Parts, field: &HeaderName, word: &str) -> bool {
     let values = parts.headers.get_all(field).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))

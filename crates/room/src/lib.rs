@@ -1,7 +1,7 @@
-//! Rooms in which people and agents meet (MCPx v0.1), at the gate's own listener: `GET /ws?topic=NAME`.
+//! Rooms for people and agents (MCPx v0.1), at the gate's own listener: `GET /ws?topic=NAME`.
 //!
-//! Who may send what, and who gets it, is decided in `room-proto`: here are the sockets, the tasks and the time. Each room is one task; no
-//! reader of its messages can make it wait.
+//! `room-proto` decides on messages and receivers: here are the sockets, the tasks and the time. Each room is a task, which no slow reader
+//! can hold up.
 
 pub mod admin;
 pub mod attend;
@@ -33,7 +33,7 @@ use std::time::Duration;
 use config::resolved;
 use config::secret::Sources;
 use room_proto::name::{ConnectionId, Topic};
-use room_proto::room::{Joining, RoomError, Settings};
+use room_proto::room::{Newcomer, RoomError, Settings};
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
@@ -42,7 +42,7 @@ pub use crate::attend::{AttendError, Attendance, Entrance, LONGEST, Token};
 use crate::driver::{Input, Live, RoomDriver};
 use crate::guest::Tickets;
 use crate::lobby::Lobby;
-pub use crate::mounted::{Mounted, RoomFamily};
+pub use crate::mounted::{RoomFamily, RoomMount};
 pub use crate::part::{InstalledRooms, RoomPart};
 pub use crate::secrets::Secrets;
 pub use crate::socket_door::RoomDoor;
@@ -50,71 +50,69 @@ pub use crate::status::{ParticipantStatus, RoomStatus};
 use crate::steward::Steward;
 pub use crate::steward::resume;
 use crate::table::Tables;
-use crate::who::Who;
-use crate::writer::{Joined, outlet};
+use crate::who::Identities;
+use crate::writer::{SeatedConnection, outlet};
 
 use call::tree::gate::Gate;
 use door::entrance;
 use door::sign_in::SessionId;
 use trust::Trust;
 
-/// How long everybody has to hear that the gate ends.
+/// Time for everybody to hear of the gate's end.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// The rooms of one gate.
+/// The rooms of a gate.
 pub struct Rooms {
     pub gate: Arc<Gate>,
     trust: Arc<Trust>,
     entrance: Arc<entrance::Entrance>,
     sources: Arc<dyn Sources>,
-    /// Where rooms run: connections come and go, each with a worker of its own.
+    /// Runtime of the rooms: connections come and go, each with a worker of its own.
     runtime: Handle,
     live: Mutex<BTreeMap<Topic, Arc<Live>>>,
-    /// How many connections there were.
+    /// Number of connections so far.
     connections: AtomicU64,
-    /// Connections that stand open.
+    /// Open connections.
     pub open: TaskTracker,
     secrets: Secrets,
     tickets: Tickets,
-    /// Where clients of MEW say who they are.
+    /// Waiting room of MEW clients.
     lobby: Lobby,
-    /// Where the gate itself sits, and learns.
+    /// Seats in which the gate itself learns.
     stewards: Mutex<BTreeMap<Topic, Steward>>,
-    /// As whom participants came in.
-    who: Who,
-    /// What sits in rooms by configuration.
+    /// Identities of participants.
+    who: Identities,
+    /// Seats by configuration.
     tables: Tables,
-    /// What rooms offer to the tree.
-    mounted: Arc<Mounted>,
+    /// Offers of rooms to the tree.
+    mounted: Arc<RoomMount>,
 }
 
-/// How somebody comes into a room.
+/// Way of a participant into a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// As a client of MEW, which is translated for.
+    /// A client of MEW, whose messages are translated.
     Mew,
-    /// By a page of the console: a person, by this sign-in.
+    /// A person by a page of the console, with this sign-in.
     Page(SessionId),
-    /// By a connection of its own, or as part of the gate.
+    /// A connection of its own, or a part of the gate.
     Plain,
 }
 
-/// Why nobody was seated.
+/// Reasons for a missing seat.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotSeated {
-    /// The gate ends.
     #[error("the gate ends: connect again later")]
     Ending,
-    /// Something of the gate sits there under that name.
+    /// A seat by configuration has the name.
     #[error("what sits in this room by configuration has this name: choose another")]
     Taken,
-    /// The room has no seat.
     #[error(transparent)]
     Room(#[from] RoomError),
 }
 
 impl Rooms {
-    /// No room is open. Needs a tokio runtime, in which rooms will run.
+    /// Makes a gate's rooms, none of them open. Needs a tokio runtime, which will run the rooms.
     pub fn new(entrance: &Arc<entrance::Entrance>, sources: Arc<dyn Sources>) -> Arc<Self> {
         let (live, open) = (Mutex::default(), TaskTracker::new());
         Arc::new(Self {
@@ -130,14 +128,20 @@ impl Rooms {
             tickets: Tickets::default(),
             lobby: Lobby::default(),
             stewards: Mutex::default(),
-            who: Who::default(),
+            who: Identities::default(),
             tables: Tables::default(),
             mounted: Arc::default(),
         })
     }
 
-    /// Seats somebody who was let in. What the room says to it waits from here on.
-    async fn join(self: &Arc<Self>, topic: &Topic, settings: &Settings, joining: &Joining, way: Way) -> Result<Joined, NotSeated> {
+    /// Seats an admitted participant. Messages of the room queue up from here on.
+    async fn join(
+        self: &Arc<Self>,
+        topic: &Topic,
+        settings: &Settings,
+        joining: &Newcomer,
+        way: Way,
+    ) -> Result<SeatedConnection, NotSeated> {
         loop {
             if self.open.is_closed() {
                 return Err(NotSeated::Ending);
@@ -152,7 +156,7 @@ impl Rooms {
         }
     }
 
-    /// The room of that name; it begins here if it is not there.
+    /// Finds a room, or opens a new one.
     fn room(self: &Arc<Self>, topic: &Topic, settings: &Settings) -> Arc<Live> {
         let mut live = self.live();
         if let Some(room) = live.get(topic).filter(|room| !room.is_over()) {
@@ -168,7 +172,7 @@ impl Rooms {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who learns in a room.
+    /// Finds the learner in a room.
     fn steward(&self, topic: &Topic) -> Option<Steward> {
         let stewards = self.stewards.lock().unwrap_or_else(PoisonError::into_inner);
         stewards.get(topic).filter(|steward| !steward.is_gone()).cloned()
@@ -178,27 +182,27 @@ impl Rooms {
         self.stewards.lock().unwrap_or_else(PoisonError::into_inner).insert(topic.clone(), steward);
     }
 
-    /// A room that is open.
+    /// Finds an open room.
     fn find(&self, topic: &Topic) -> Option<Arc<Live>> {
         self.live().get(topic).cloned()
     }
 
-    /// What rooms offer to the tree.
-    pub fn mounted(&self) -> Arc<Mounted> {
+    /// Gives the offers of rooms to the tree.
+    pub fn mounted(&self) -> Arc<RoomMount> {
         Arc::clone(&self.mounted)
     }
 
-    /// All rooms that are open, by name.
+    /// Lists the open rooms, by name.
     fn all(&self) -> Vec<Arc<Live>> {
         self.live().values().cloned().collect()
     }
 
-    /// Seats what is to sit in rooms.
+    /// Fills the seats by configuration.
     pub fn begin(self: &Arc<Self>) {
         self.tables.apply(self);
     }
 
-    /// Takes a changed configuration: bounds hold from now on. Whoever would not be let in any more finds out itself.
+    /// Applies a changed configuration: bounds hold from now on. Connections check their admission themselves.
     pub fn apply(self: &Arc<Self>, config: &resolved::Rooms) {
         self.tables.apply(self);
         for room in self.all() {
@@ -207,12 +211,12 @@ impl Rooms {
         let stewards = self.stewards.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, steward) in stewards.iter().filter(|(topic, _)| !config.rooms.contains_key(*topic)) {
             let steward = steward.clone();
-            tokio::spawn(async move { steward.ask(steward::Asked::Leave).await });
+            tokio::spawn(async move { steward.ask(steward::StewardQuestion::Leave).await });
         }
     }
 
-    /// Closes every room, and waits a little until everybody has heard of it.
-    pub async fn end(&self) {
+    /// Closes every room, and waits a little for everybody to hear.
+    pub async fn close_all(&self) {
         self.open.close();
         for room in self.all() {
             room.tell(Input::End);

@@ -1,5 +1,5 @@
-//! Where clients of MEW wait until they have said who they are: they send no header, but a first message with their token. Only so many wait,
-//! and not for long; whatever lets them in decides as it does for everybody (`pass.rs`).
+//! WaitingClient room of MEW clients, who send no header field, but a first message with a token. Bounded in number and time; admission is the
+//! same as for everybody (`pass.rs`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use room_proto::mew::{Join, told};
+use room_proto::mew::{Join, error_envelope};
 use room_proto::name::Topic;
 use room_proto::room::{Also, Preferences, Routing};
-use room_proto::websocket::{Opcode, Received, close, frame};
+use room_proto::websocket::{Opcode, WebSocketEvent, close, frame};
 use runtime::random;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -19,9 +19,9 @@ use crate::Rooms;
 use crate::connection::Line;
 use crate::entry::NotEntered;
 use crate::pass;
-use crate::pass::Showing;
+use crate::pass::Credentials;
 use crate::socket_door;
-use crate::socket_door::Coming;
+use crate::socket_door::Arrival;
 use crate::{NotSeated, Way};
 use call::words::address::Address;
 use call::words::party::Party;
@@ -29,35 +29,35 @@ use call::words::shares::Bound;
 use door::entry as gate;
 use door::port::fields;
 
-/// How many may wait.
+/// Most clients waiting.
 const WAITING: usize = 64;
-/// How long each may.
+/// Patience for a first message.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LATE: &str = "no first message came within 10 s: ask to join as soon as you are connected";
-/// The longest first message, in bytes.
+/// Longest first message, in bytes.
 const FIRST: usize = 16 << 10;
-/// How long a last word may take to leave.
+/// Patience for a last word.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What a client of MEW gets: all that MEW has, its own messages too, as at the reference's gateway.
+/// Preferences of a MEW client: all classes of MEW, and its own messages too, as at the reference's gateway.
 pub const PREFERENCES: Preferences = Preferences { routing: Routing::All, echo: true, also: Also::MEW, history: 0 };
 
-/// Share of one address in the places that are left, in percent.
+/// Share of one address in the free places, in percent.
 const SHARE: usize = 50;
 
-/// The places for those who wait.
+/// Places of waiting clients.
 #[derive(Default)]
 pub struct Lobby(Arc<Mutex<Vec<Option<Address>>>>);
 
-/// The place of somebody from an address, until it is dropped.
+/// A place of a client from an address, free again when dropped.
 struct Place {
     lobby: Arc<Mutex<Vec<Option<Address>>>>,
     from: Option<Address>,
 }
 
 impl Lobby {
-    /// Takes a place, unless all are taken, or as many as one address may have. `is_local`: all come from one address.
-    fn take(&self, from: Option<Address>, is_local: bool) -> Option<Place> {
+    /// Takes a place, unless all are taken, or the share of the address. `is_local`: all come from one address.
+    fn take_place(&self, from: Option<Address>, is_local: bool) -> Option<Place> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let own = waiting.iter().filter(|other| **other == from).count() + 1;
         let bound = Bound { most: WAITING, percent: if is_local { 100 } else { SHARE } };
@@ -76,18 +76,18 @@ impl Drop for Place {
     }
 }
 
-/// Somebody who waits.
-struct Waiting {
+/// A waiting client.
+struct WaitingClient {
     rooms: Arc<Rooms>,
     party: Option<Arc<Party>>,
     parts: Parts,
-    /// The space that its address names.
+    /// Space named in the address.
     space: Option<Topic>,
     applied: watch::Receiver<()>,
     _place: Place,
 }
 
-/// Lets somebody wait for a first message over what the connection becomes.
+/// Waits for a client's first message over the upgraded connection.
 pub fn wait(
     rooms: &Arc<Rooms>,
     parts: &Parts,
@@ -100,14 +100,14 @@ pub fn wait(
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
     }
-    let place = rooms.lobby.take(parts.extensions.get().copied(), config.listen.ip().is_loopback()).ok_or(NotEntered::Crowded)?;
+    let place = rooms.lobby.take_place(parts.extensions.get().copied(), config.listen.ip().is_loopback()).ok_or(NotEntered::Crowded)?;
     let applied = rooms.trust.reapplied();
-    let waiting = Waiting { rooms: Arc::clone(rooms), party, parts: parts.clone(), space, applied, _place: place };
+    let waiting = WaitingClient { rooms: Arc::clone(rooms), party, parts: parts.clone(), space, applied, _place: place };
     tokio::spawn(rooms.open.track_future(waiting.serve(upgrade)));
     Ok(())
 }
 
-impl Waiting {
+impl WaitingClient {
     async fn serve(self, upgrade: OnUpgrade) {
         let Some(mut line) = Line::open(upgrade, FIRST).await else { return };
         let stop = self.rooms.gate.stop.clone();
@@ -130,8 +130,8 @@ impl Waiting {
         }
     }
 
-    /// Who it is, by what its first message says.
-    async fn admit(self, first: &[u8]) -> Result<Coming, NotEntered> {
+    /// Admits a client by the first message.
+    async fn admit(self, first: &[u8]) -> Result<Arrival, NotEntered> {
         let Join { space, participant, token } = Join::read(first).map_err(|why| NotEntered::Query(why.to_string()))?;
         let named = space.map(|name| Topic::new(&name)).transpose();
         let named = named.map_err(|why| NotEntered::Query(format!("`space` names no room: {why}")))?;
@@ -144,27 +144,27 @@ impl Waiting {
         };
         let shown = fields(&self.parts);
         let fields = token.map_or_else(|| shown.clone(), |token| socket_door::with_token(&shown, &self.parts, &token));
-        let showing = Showing { party: self.party, fields, topic, participant: participant.clone(), guest: None, is_mew: true };
+        let showing = Credentials { party: self.party, fields, topic, participant: participant.clone(), guest: None, is_mew: true };
         let entrant = pass::admit(&self.rooms, &showing).await?;
         if let Some(given) = participant.filter(|given| *given != entrant.id.as_str()) {
             return Err(NotEntered::Name { given, own: entrant.id });
         }
-        Ok(Coming::new(&self.rooms, showing, entrant, (PREFERENCES, Way::Mew), self.applied))
+        Ok(Arrival::new(&self.rooms, showing, entrant, (PREFERENCES, Way::Mew), self.applied))
     }
 }
 
-/// The first message; `None`: the other end is gone.
+/// Reads the first message; `None`: the other end is gone.
 async fn first(line: &mut Line) -> Result<Option<Bytes>, NotEntered> {
     loop {
         match line.frames.poll() {
-            Ok(Some(Received::Text(text))) => return Ok(Some(text)),
-            Ok(Some(Received::Close(..))) => return Ok(None),
-            Ok(Some(Received::Ping(payload))) => {
+            Ok(Some(WebSocketEvent::Text(text))) => return Ok(Some(text)),
+            Ok(Some(WebSocketEvent::Close(..))) => return Ok(None),
+            Ok(Some(WebSocketEvent::Ping(payload))) => {
                 if !line.write(&frame(Opcode::Pong, &payload, None)).await {
                     return Ok(None);
                 }
             }
-            Ok(Some(Received::Pong(_))) => {}
+            Ok(Some(WebSocketEvent::Pong(_))) => {}
             Ok(None) => {
                 if !line.fill().await {
                     return Ok(None);
@@ -175,10 +175,10 @@ async fn first(line: &mut Line) -> Result<Option<Bytes>, NotEntered> {
     }
 }
 
-/// Says why, as those who wait understand it, and closes.
+/// Sends the reason of a refusal, in MEW, and closes.
 async fn turn_away(mut line: Line, why: &NotEntered) {
     let text = why.to_string();
-    let message = told(SystemTime::now(), u128::from_ne_bytes(random::bytes()), why.word(), &text);
+    let message = error_envelope(SystemTime::now(), u128::from_ne_bytes(random::bytes()), why.word(), &text);
     let mut last = frame(Opcode::Text, &message, None);
     last.extend_from_slice(&close(if why.is_passing() { 1013 } else { 1008 }, &text, None));
     let farewell = async {
@@ -199,7 +199,7 @@ mod tests {
     fn l5_one_address_leaves_places_in_the_lobby_to_others() {
         let lobby = Lobby::default();
         let from = |last| Some(Address::from(IpAddr::from([192, 0, 2, last])));
-        let take = |from, is_local| std::iter::from_fn(|| lobby.take(from, is_local)).collect::<Vec<_>>();
+        let take = |from, is_local| std::iter::from_fn(|| lobby.take_place(from, is_local)).collect::<Vec<_>>();
         let (first, second) = (take(from(1), false), take(from(2), false));
         assert_eq!((first.len(), second.len()), (32, 16));
         drop((first, second));

@@ -1,29 +1,28 @@
-//! The interpreter of one room: what its MEW peers say and hear, translated. A message that several hear is translated once. How it is
-//! translated is not decided here but in `room_proto::mew`.
+//! Interpreter of a room with MEW peers. Translates a message for several only once, by `room_proto::mew`.
 
 use bytes::Bytes;
-use room_proto::envelope::Refused;
+use room_proto::envelope::RefusedEnvelope;
 use room_proto::mew::{Inward, Outward, Translator};
 use room_proto::websocket::{Opcode, frame};
 
-/// Translates for all MEW peers of a room.
+/// Translator for all MEW peers of a room.
 #[derive(Default)]
 pub struct Interpreter {
     translator: Translator,
-    /// What the room said last, and the frame of the same in MEW.
+    /// The last message of the room, with its frame in MEW.
     last: Option<(Bytes, Option<Bytes>)>,
 }
 
 impl Interpreter {
-    /// What a peer says, as an envelope of MCPx; `None`: nothing that the room has to know.
-    pub fn hear(&self, message: &[u8], most: usize) -> Result<Option<Bytes>, Refused> {
+    /// Translates a peer's message into an envelope of MCPx; `None`: no concern of the room.
+    pub fn hear(&self, message: &[u8], most: usize) -> Result<Option<Bytes>, RefusedEnvelope> {
         Ok(match self.translator.inward(message, most)? {
             Inward::Envelope(envelope) => Some(envelope),
             Inward::Join => None,
         })
     }
 
-    /// What the room says, as a frame; `None`: it is not for them.
+    /// Translates a message of the room into a frame; `None`: not for MEW peers.
     pub fn tell(&mut self, room: &str, message: &Bytes) -> Option<Bytes> {
         let same = |(known, _): &&(Bytes, Option<Bytes>)| (known.as_ptr(), known.len()) == (message.as_ptr(), message.len());
         if let Some((_, framed)) = self.last.as_ref().filter(same) {

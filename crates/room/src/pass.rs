@@ -1,8 +1,7 @@
-//! Who comes to a room, by what it shows, and with which capabilities it is let in (MCPx v0.1, 5.1). Which topics take whom is not
-//! decided here.
+//! Admission to a room by credentials, and the capabilities that come with them (MCPx v0.1, 5.1). The access of topics is not decided here.
 //!
-//! A participant is known by a token of its own, by a signed token that says who it is (the claims of the reference implementation), by
-//! whatever the gate knows callers by, or as the gate's owner.
+//! A participant is known by a token of its own, by a signed token with its name (the claims of the reference implementation), by any
+//! identity of a caller of the gate, or as the gate's owner.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -27,62 +26,62 @@ use door::entry;
 use trust;
 use trust::TokenRefusal;
 
-/// What somebody shows who wants to come in, and where to.
-pub struct Showing {
+/// Credentials and destination of an entrant.
+pub struct Credentials {
     pub party: Option<Arc<Party>>,
     pub fields: Fields,
     pub topic: Topic,
-    /// As whom the gate's owner wants to come in.
+    /// Participant to be, for the gate's owner.
     pub participant: Option<String>,
-    /// Who is signed in to the console, and comes by a ticket.
+    /// A person signed in to the console, with a ticket.
     pub guest: Option<Guest>,
-    /// Whether it speaks MEW.
+    /// Speaks MEW.
     pub is_mew: bool,
 }
 
-/// Somebody who is let in.
+/// An admitted participant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entrant {
     pub id: ParticipantId,
     pub capabilities: Capabilities,
-    /// When what let it in is over; `None`: it is not, by itself.
+    /// End of the admission; `None`: none by itself.
     pub until: Option<SystemTime>,
-    /// As whom it calls what sits there.
+    /// Identity for calls of seats in the room.
     pub entered: Entered,
-    /// Whether it looks after the room: an admin of it, or whoever runs the gate.
+    /// Marks a steward: an admin of the room, or the operator.
     pub is_steward: bool,
 }
 
-/// Somebody that is known, and what it may come into.
-struct Known {
+/// An identified entrant, with a pass.
+struct KnownEntrant {
     pass: Pass,
     until: Option<SystemTime>,
     entered: Entered,
-    /// Whether it runs the gate.
+    /// Marks the operator.
     is_owner: bool,
 }
 
-impl Known {
-    /// One that nobody but a room knows.
+impl KnownEntrant {
+    /// Makes an identity known to rooms only.
     fn participant(pass: Pass, until: Option<SystemTime>) -> Self {
         let entered = Entered::participant(pass.id.as_str());
         Self { pass, until, entered, is_owner: false }
     }
 
-    /// Whoever runs the gate.
+    /// Makes the operator's identity.
     fn owner(pass: Pass) -> Self {
         Self { is_owner: true, ..Self::participant(pass, None) }
     }
 }
 
-/// What the gate's owner may send.
+/// The owner's capabilities.
 const OWNER: [&str; 4] = ["mcp/*", "chat", "participant/pause", "participant/resume"];
 
 const MISSING: &str = "a bearer token is needed here: send `Authorization: Bearer TOKEN`, of a [participant.NAME] for example";
 const UNKNOWN: &str = "the bearer token is not known here: it is that of no [participant.NAME], and of no caller of this gate";
 
-/// Lets somebody in, or not.
-pub async fn admit(rooms: &Arc<Rooms>, showing: &Showing) -> Result<Entrant, NotEntered> {
+/// Admits an entrant, or refuses.
+pub async fn admit(rooms: &Arc<Rooms>, showing: &Credentials) -> Result<Entrant, NotEntered> {
     let config = rooms.gate.config.load_full();
     if !config.rooms.are_served() {
         return Err(NotEntered::NoRooms);
@@ -90,7 +89,7 @@ pub async fn admit(rooms: &Arc<Rooms>, showing: &Showing) -> Result<Entrant, Not
     if showing.is_mew && !config.rooms.mew {
         return Err(NotEntered::NoMew);
     }
-    let Known { pass, until, entered, is_owner } = who(rooms, &config, showing).await?;
+    let KnownEntrant { pass, until, entered, is_owner } = who(rooms, &config, showing).await?;
     if config.rooms.sits(&showing.topic, &pass.id) {
         return Err(NotEntered::Seated(pass.id.as_str().to_owned()));
     }
@@ -100,30 +99,30 @@ pub async fn admit(rooms: &Arc<Rooms>, showing: &Showing) -> Result<Entrant, Not
     Ok(Entrant { id: pass.id, capabilities, until, entered, is_steward: is_owner || is_admin })
 }
 
-async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Showing) -> Result<Known, NotEntered> {
+async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Credentials) -> Result<KnownEntrant, NotEntered> {
     let (party, fields) = (showing.party.as_ref(), &showing.fields);
     entry::outer(config, party, fields).map_err(NotEntered::Door)?;
     if let Some(guest) = &showing.guest {
         if guest.is_over() {
             return Err(NotEntered::Ticket("nobody is signed in by that any more: sign in to the console again".into()));
         }
-        return Ok(Known::owner(of_owner(guest.id.clone(), &showing.topic)));
+        return Ok(KnownEntrant::owner(of_owner(guest.id.clone(), &showing.topic)));
     }
     if let Some(token) = entry::bearer(config, fields).map_err(NotEntered::Door)? {
         if rooms.entrance.owner.is_owners(token.as_bytes()) {
-            return Ok(Known::owner(owner(showing)?));
+            return Ok(KnownEntrant::owner(owner(showing)?));
         }
-        let secrets = rooms.secrets.of(rooms, &config.rooms).await;
+        let secrets = rooms.secrets.fetched_for(rooms, &config.rooms).await;
         if let Some((id, who)) = secrets.holder(token).and_then(|id| config.rooms.participants.get_key_value(id)) {
             let pass = Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone() };
-            return Ok(Known::participant(pass, None));
+            return Ok(KnownEntrant::participant(pass, None));
         }
         if let Some(secret) = &secrets.shared
             && trust::is_shared(token)
         {
             let (place, until) = trust::shared(token, secret.expose().as_bytes())
                 .map_err(|why| NotEntered::Door(entry::denied(config, &TokenRefusal::Wrong(why))))?;
-            return Ok(Known::participant(claimed(config, &place)?, Some(until)));
+            return Ok(KnownEntrant::participant(claimed(config, &place)?, Some(until)));
         }
     }
     let entered = entry::enter(config, &rooms.trust, party, fields).map_err(NotEntered::Door)?;
@@ -133,25 +132,25 @@ async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Showing) -> Res
     let until = entered.until();
     let place = entered.place().filter(|(issuer, _)| config.rooms.issuers.iter().any(|known| **known == **issuer));
     match place.filter(|(_, place)| place.participant.is_some()) {
-        Some((_, place)) => Ok(Known::participant(claimed(config, place)?, until)),
-        None => Ok(Known { pass: caller(config, &entered)?, until, entered, is_owner: false }),
+        Some((_, place)) => Ok(KnownEntrant::participant(claimed(config, place)?, until)),
+        None => Ok(KnownEntrant { pass: caller(config, &entered)?, until, entered, is_owner: false }),
     }
 }
 
-/// Whoever runs the gate comes in as whom it likes.
-fn owner(showing: &Showing) -> Result<Pass, NotEntered> {
+/// Makes the operator's pass, under any name.
+fn owner(showing: &Credentials) -> Result<Pass, NotEntered> {
     let Some(name) = &showing.participant else {
         return Err(NotEntered::Query("the admin token names no participant: add `&participant=NAME` to the address".into()));
     };
     Ok(of_owner(ParticipantId::new(name).map_err(NotEntered::Id)?, &showing.topic))
 }
 
-/// What the gate's owner is let in by.
+/// Makes the owner's pass.
 pub fn of_owner(id: ParticipantId, topic: &Topic) -> Pass {
     Pass { id, topics: vec![topic.as_str().to_owned()], capabilities: Capabilities::read(OWNER).ok() }
 }
 
-/// Whoever calls the gate is in rooms by its name there: public ones, and those that have it as a member.
+/// Makes the pass of a caller of the gate, by its name there: for public rooms, and rooms with this member.
 fn caller(config: &Config, entered: &Entered) -> Result<Pass, NotEntered> {
     let id = ParticipantId::new(&entered.principal.name).map_err(NotEntered::Id)?;
     if config.rooms.participants.contains_key(&id) {
@@ -160,7 +159,7 @@ fn caller(config: &Config, entered: &Entered) -> Result<Pass, NotEntered> {
     Ok(Pass { id, topics: vec!["*".to_owned()], capabilities: None })
 }
 
-/// The holder of a signed token that says who it is. Nobody who has a token of its own is named by others.
+/// Makes the pass of a signed token with a name. No participant with its own token is named by others.
 fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     let wrong = |what: &str| {
         NotEntered::Unknown(match what {
@@ -189,9 +188,9 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     Ok(Pass { id, topics, capabilities })
 }
 
-/// Checks whether a name is of a kind that somebody else of this gate has, to whom rules, budgets and approvals are given by that name: who runs the gate,
-/// the gate in its rooms, whoever comes by a certificate, by the token of an issuer (`NAME@ISSUER`) or over the link of a parent. Whoever signs tokens for rooms says
-/// who is who in rooms, and nowhere else. What reads like another name is no name either.
+/// Recognises names by which other principals of this gate get rules, budgets and approvals: the operator, the gate in its rooms, callers
+/// by certificate, by an issuer's token (`NAME@ISSUER`) or over a parent's link. Issuers of tokens for rooms name participants in rooms,
+/// and nowhere else. A name that looks like another is refused as well.
 fn is_of_another_principal(name: &str) -> bool {
     let begins = |prefix: &str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
     OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))
@@ -203,10 +202,10 @@ fn is_of_another_principal(name: &str) -> bool {
 
 /// Names of the gate itself, and of everybody.
 const OWN_NAMES: [&str; 3] = ["*", "gate", "local"];
-/// With what the names of others begin.
+/// Beginnings of other principals' names.
 const OTHERS_BEGIN: [&str; 4] = ["dns:", "parent ", "room:", "spiffe://"];
 
-/// A capability: a pattern, or an object of MEW where a pattern can say the same.
+/// Reads a capability: a pattern, or an object of MEW with an equal pattern.
 pub fn capability(value: &Value) -> Option<String> {
     match value {
         Value::String(pattern) => Some(pattern.clone()),
@@ -215,7 +214,7 @@ pub fn capability(value: &Value) -> Option<String> {
     }
 }
 
-/// A text, or a list of texts.
+/// Reads a text, or a list of texts.
 fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     match value? {
         Value::String(one) => Some(vec![one.clone()]),
@@ -224,27 +223,26 @@ fn texts(value: Option<&Value>) -> Option<Vec<String>> {
     }
 }
 
-/// What somebody was let in by. It has to hold as long as it is there.
-pub struct Held {
+/// Admission of a participant, watched throughout the stay.
+pub struct WatchedAdmission {
     rooms: Arc<Rooms>,
-    showing: Showing,
+    showing: Credentials,
     entrant: Entrant,
     applied: watch::Receiver<()>,
 }
 
-impl Held {
-    /// `applied` has to be older than the look that let it in, so that no change is missed.
-    pub fn new(rooms: &Arc<Rooms>, showing: Showing, entrant: Entrant, applied: watch::Receiver<()>) -> Self {
+impl WatchedAdmission {
+    /// Makes the watch. `applied` has to be older than the admission, so that no change is missed.
+    pub fn new(rooms: &Arc<Rooms>, showing: Credentials, entrant: Entrant, applied: watch::Receiver<()>) -> Self {
         Self { rooms: Arc::clone(rooms), showing, entrant, applied }
     }
 
-    /// The room that it was let into.
+    /// Gives the room of the admission.
     pub fn topic(&self) -> &Topic {
         &self.showing.topic
     }
 
-    /// Ready when it would not be let in any more, or as somebody else, or with other capabilities. That a token has run out is seen by
-    /// the room.
+    /// Ready when a new admission would fail, or give another identity or other capabilities. The room itself watches the end of tokens.
     pub async fn over(mut self) {
         loop {
             let certificate = async {

@@ -1,5 +1,5 @@
-//! What is asked and told of rules learnt in a room, below `/-/rooms/NAME/rules`: for whoever runs the gate. A rule is accepted and revoked in the name
-//! of the person who asks, who is in the room by a page of the console. What a rule covers is not decided here.
+//! Administration of learnt rules, below `/-/rooms/NAME/rules`, for the operator. A rule is accepted and revoked in the name of the
+//! requester, who is in the room by a page of the console. Does not know the coverage of rules.
 
 use http::{Method, Response};
 use hyper::body::Incoming;
@@ -9,23 +9,23 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::admin::{Asking, NotDone, decoded, json as answered, topic};
+use crate::admin::{NotDone, RoomRequest, decoded, json as answered, topic};
 use crate::steward;
-use crate::steward::{Asked, Steward};
+use crate::steward::{Steward, StewardQuestion};
 use door::body;
 use door::reply::Payload;
 use door::sign_in::SessionId;
 
 /// Longest body, in bytes.
 const POSTED_BYTES: usize = 4 << 10;
-/// So many acts are shown, the newest.
+/// Most acts shown, the newest.
 const ACTS: usize = 100;
 
 /// `POST /-/rooms/NAME/rules`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Begin {
-    /// As whom the gate sits in the room.
+    /// Name of the gate's seat in the room.
     r#as: String,
 }
 
@@ -48,14 +48,14 @@ struct Revoke {
     by: String,
 }
 
-/// The room whose rules a path is about, and what follows.
+/// Splits a path about rules into the room and the rest.
 pub fn place(path: &str) -> Option<(&str, &str)> {
     let (room, rest) = path.strip_prefix("/-/rooms/")?.split_once("/rules")?;
     (!room.is_empty() && !room.contains('/') && (rest.is_empty() || rest.starts_with('/'))).then_some((room, rest))
 }
 
-/// Answers a request for them.
-pub async fn answer(asking: &Asking<'_>, (room, rest): (&str, &str), body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
+/// Answers a request about rules.
+pub async fn answer(asking: &RoomRequest<'_>, (room, rest): (&str, &str), body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
     if !asking.rooms.entrance.is_owner(asking.parts) {
         return Err(NotDone::NotAdmin);
     }
@@ -63,14 +63,14 @@ pub async fn answer(asking: &Asking<'_>, (room, rest): (&str, &str), body: &mut 
     match (&asking.parts.method, rest) {
         (&Method::GET, "") => show(asking, &topic).await,
         (&Method::POST, "") => begin(asking, &topic, read(body).await?).await,
-        (&Method::DELETE, "") => end(asking, &topic).await,
+        (&Method::DELETE, "") => end_learning(asking, &topic).await,
         (&Method::POST, "/accept") => accept(asking, &topic, read(body).await?).await,
         (&Method::POST, "/revoke") => revoke(asking, &topic, read(body).await?).await,
         (method, _) => Err(NotDone::Nothing(format!("{method} {}", asking.parts.uri.path()))),
     }
 }
 
-/// Offers, rules and what they did.
+/// Shows offers, rules and their acts.
 pub fn shown(automation: &Automation) -> Value {
     let acts: Vec<&Act> = automation.acts().collect();
     json!({
@@ -94,12 +94,12 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-/// What is known now; where nobody learns, what was.
-async fn show(asking: &Asking<'_>, topic: &Topic) -> Result<Response<Payload>, NotDone> {
+/// Shows the present state, or the last state without a learner.
+async fn show(asking: &RoomRequest<'_>, topic: &Topic) -> Result<Response<Payload>, NotDone> {
     let steward = asking.rooms.steward(topic);
     let name = steward.as_ref().map(|steward| steward.id.as_str().to_owned());
     let now = match steward {
-        Some(steward) => steward.ask(Asked::Show).await,
+        Some(steward) => steward.ask(StewardQuestion::Show).await,
         None => None,
     };
     let mut told = match now {
@@ -116,7 +116,7 @@ async fn show(asking: &Asking<'_>, topic: &Topic) -> Result<Response<Payload>, N
     Ok(answered(&told))
 }
 
-async fn begin(asking: &Asking<'_>, topic: &Topic, begin: Begin) -> Result<Response<Payload>, NotDone> {
+async fn begin(asking: &RoomRequest<'_>, topic: &Topic, begin: Begin) -> Result<Response<Payload>, NotDone> {
     let id = participant(&begin.r#as)?;
     let present = match asking.rooms.find(topic) {
         Some(room) => room.ask(crate::driver::Input::Present).await.unwrap_or_default(),
@@ -133,44 +133,44 @@ async fn begin(asking: &Asking<'_>, topic: &Topic, begin: Begin) -> Result<Respo
     show(asking, topic).await
 }
 
-async fn end(asking: &Asking<'_>, topic: &Topic) -> Result<Response<Payload>, NotDone> {
-    steward_of(asking, topic)?.ask(Asked::Leave).await;
+async fn end_learning(asking: &RoomRequest<'_>, topic: &Topic) -> Result<Response<Payload>, NotDone> {
+    steward_of(asking, topic)?.ask(StewardQuestion::Leave).await;
     asking.record(topic, "rules are learnt no more (by owner)");
     show(asking, topic).await
 }
 
-async fn accept(asking: &Asking<'_>, topic: &Topic, accept: Accept) -> Result<Response<Payload>, NotDone> {
+async fn accept(asking: &RoomRequest<'_>, topic: &Topic, accept: Accept) -> Result<Response<Payload>, NotDone> {
     let (steward, by) = (steward_of(asking, topic)?, person(asking, topic, &accept.by)?);
     let usual = Limits::default();
     let seconds = accept.days.map_or(usual.seconds, |days| u64::from(days) * 86_400);
     let limits = Limits { acts: accept.acts.unwrap_or(usual.acts), an_hour: accept.an_hour.unwrap_or(usual.an_hour), seconds };
-    let accepted = steward.ask(|answer| Asked::Accept { offer: OfferId(accept.offer), by, limits, answer }).await;
+    let accepted = steward.ask(|answer| StewardQuestion::Accept { offer: OfferId(accept.offer), by, limits, answer }).await;
     let rule = accepted.ok_or(NotDone::NotLearning)?.map_err(|why| NotDone::Wrong(why.to_string()))?;
     asking.record(topic, &format!("{rule} accepted (by {})", accept.by));
     show(asking, topic).await
 }
 
-async fn revoke(asking: &Asking<'_>, topic: &Topic, revoke: Revoke) -> Result<Response<Payload>, NotDone> {
+async fn revoke(asking: &RoomRequest<'_>, topic: &Topic, revoke: Revoke) -> Result<Response<Payload>, NotDone> {
     let (steward, by) = (steward_of(asking, topic)?, person(asking, topic, &revoke.by)?);
-    let revoked = steward.ask(|answer| Asked::Revoke { rule: RuleId(revoke.rule), by, answer }).await;
+    let revoked = steward.ask(|answer| StewardQuestion::Revoke { rule: RuleId(revoke.rule), by, answer }).await;
     revoked.ok_or(NotDone::NotLearning)?.map_err(|why| NotDone::Wrong(why.to_string()))?;
     asking.record(topic, &format!("{} revoked (by {})", RuleId(revoke.rule), revoke.by));
     show(asking, topic).await
 }
 
-fn steward_of(asking: &Asking<'_>, topic: &Topic) -> Result<Steward, NotDone> {
+fn steward_of(asking: &RoomRequest<'_>, topic: &Topic) -> Result<Steward, NotDone> {
     asking.rooms.steward(topic).ok_or(NotDone::NotLearning)
 }
 
-/// Whoever asks, as who it is in the room by a page of the console. Nobody is named by somebody else: each sign-in has names of its own there.
-fn person(asking: &Asking<'_>, topic: &Topic, name: &str) -> Result<Person, NotDone> {
+/// Identifies the requester in the room, by a page of the console. Nobody acts in another's name: each sign-in has names of its own there.
+fn person(asking: &RoomRequest<'_>, topic: &Topic, name: &str) -> Result<Person, NotDone> {
     let id = participant(name)?;
     let asks = asking.rooms.entrance.signed_in(asking.parts).map(|kept| kept.id);
     let there = asking.rooms.find(topic).and_then(|room| room.signed_in(&id));
     in_own_name(asks, there, name).map(|()| Person(id))
 }
 
-/// By which sign-in somebody asks, and by which the one that is named is in the room.
+/// Compares the requester's sign-in with the named participant's.
 fn in_own_name(asks: Option<SessionId>, there: Option<SessionId>, name: &str) -> Result<(), NotDone> {
     match (asks.ok_or(NotDone::NoPerson)?, there) {
         (asks, Some(there)) if asks == there => Ok(()),
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mx_23_nobody_accepts_or_revokes_in_the_name_of_another_sign_in() {
+    fn mx_23_nobody_acts_in_the_name_of_another_sign_in() {
         let [ann, bea] = [1, 2].map(SessionId::for_test);
         let told = |asks, there| in_own_name(asks, there, "ann").err().map(|why| why.to_string());
         assert_eq!(told(Some(ann), Some(ann)), None);

@@ -1,5 +1,4 @@
-//! The secrets by which participants are known, fetched from where the configuration says when the first token comes. Who may come in by
-//! them is not decided here.
+//! Secrets of participants, fetched from their configured sources at the first token. Admits nobody.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,48 +11,48 @@ use tokio::sync::OnceCell;
 
 use crate::Rooms;
 
-/// What is known of the configuration in force.
+/// Secrets of the current configuration.
 #[derive(Default)]
-pub struct Secrets(Mutex<Option<Of>>);
+pub struct Secrets(Mutex<Option<ConfigSecrets>>);
 
-/// What belongs to one configuration.
+/// Secrets of one configuration.
 #[derive(Clone)]
-struct Of {
+struct ConfigSecrets {
     config: Arc<resolved::Rooms>,
-    fetched: Arc<OnceCell<Arc<Fetched>>>,
+    fetched: Arc<OnceCell<Arc<FetchedSecrets>>>,
 }
 
-/// Secrets as they were when they were fetched. Nothing of them can be shown.
-pub struct Fetched {
+/// Secrets as fetched. Hidden from debug output.
+pub struct FetchedSecrets {
     /// Hashes of tokens.
     tokens: Vec<([u8; 32], ParticipantId)>,
-    /// What signed tokens are checked with.
+    /// Key for signed tokens.
     pub shared: Option<Secret>,
 }
 
-/// A shared secret that is shorter can be guessed (RFC 7518, 3.2), in bytes.
+/// Shortest shared secret that can't be guessed (RFC 7518, 3.2), in bytes.
 const LEAST: usize = 32;
 
 impl Secrets {
-    /// The secrets that `config` names. They are fetched once, so that guessing at the door costs no reading of files.
-    pub async fn of(&self, rooms: &Arc<Rooms>, config: &Arc<resolved::Rooms>) -> Arc<Fetched> {
+    /// Gives the secrets named by `config`, fetched once, so that guessing at the door costs no reading of files.
+    pub async fn fetched_for(&self, rooms: &Arc<Rooms>, config: &Arc<resolved::Rooms>) -> Arc<FetchedSecrets> {
         let fetched = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match known.as_ref().filter(|known| Arc::ptr_eq(&known.config, config)) {
                 Some(same) => Arc::clone(&same.fetched),
-                None => Arc::clone(&known.insert(Of { config: Arc::clone(config), fetched: Arc::default() }).fetched),
+                None => Arc::clone(&known.insert(ConfigSecrets { config: Arc::clone(config), fetched: Arc::default() }).fetched),
             }
         };
         let fetch = async || {
             let (rooms, config) = (Arc::clone(rooms), Arc::clone(config));
-            let fetched = tokio::task::spawn_blocking(move || Fetched::fetch(&rooms, &config)).await;
-            Arc::new(fetched.unwrap_or_else(|_| Fetched { tokens: Vec::new(), shared: None }))
+            let fetched = tokio::task::spawn_blocking(move || FetchedSecrets::fetch(&rooms, &config)).await;
+            Arc::new(fetched.unwrap_or_else(|_| FetchedSecrets { tokens: Vec::new(), shared: None }))
         };
         Arc::clone(fetched.get_or_init(fetch).await)
     }
 }
 
-impl Fetched {
+impl FetchedSecrets {
     fn fetch(rooms: &Rooms, config: &resolved::Rooms) -> Self {
         let resolve = |secret: &SecretRef| {
             let resolved = secret.resolve(&*rooms.sources);
@@ -76,7 +75,7 @@ impl Fetched {
         Self { tokens: tokens.collect(), shared }
     }
 
-    /// Whose token it is.
+    /// Finds the holder of a token.
     pub fn holder(&self, token: &str) -> Option<&ParticipantId> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         // Every token is compared, so that the time taken tells nothing.

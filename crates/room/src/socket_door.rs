@@ -1,6 +1,5 @@
-//! `GET /ws?topic=NAME`: a connection becomes a WebSocket, and its holder a participant (MCPx v0.1, 6.2). Whatever speaks against that is
-//! said by HTTP, before. Clients of MEW name a `space` instead, and may say who they are in their first message. Who may come in is not
-//! decided here.
+//! `GET /ws?topic=NAME`: a connection becomes a WebSocket, and its holder a participant (MCPx v0.1, 6.2). Refusals go out over HTTP, before
+//! the upgrade. Clients of MEW name a `space` instead, and may send their credentials in the first message. Admits nobody itself.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -13,15 +12,15 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use mcp_proto::http1::Fields;
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::{Also, Joining, Preferences, Routing};
+use room_proto::room::{Also, Newcomer, Preferences, Routing};
 use tokio::sync::{oneshot, watch};
 
 use crate::Rooms;
 use crate::connection::Line;
 use crate::entry::NotEntered;
 use crate::pass;
-use crate::pass::{Entrant, Held, Showing};
-use crate::writer::Joined;
+use crate::pass::{Credentials, Entrant, WatchedAdmission};
+use crate::writer::SeatedConnection;
 use crate::{NotSeated, Way, connection, guest, handshake, lobby};
 use call::words::entered::Entered;
 use call::words::party::Party;
@@ -42,16 +41,16 @@ impl Door for RoomDoor {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        self.0.end().boxed()
+        self.0.close_all().boxed()
     }
 }
 
-/// Whether `path` is this endpoint.
+/// Recognises this endpoint.
 fn is_here(path: &str) -> bool {
     path == "/ws"
 }
 
-/// Takes somebody in, or says why not.
+/// Takes an entrant in, or answers with the reason of a refusal.
 async fn handle(rooms: &Arc<Rooms>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     let upgrade = hyper::upgrade::on(&mut request);
     let (parts, _) = request.into_parts();
@@ -61,7 +60,7 @@ async fn handle(rooms: &Arc<Rooms>, mut request: Request<Incoming>, party: Optio
 async fn enter(rooms: &Arc<Rooms>, parts: &Parts, upgrade: OnUpgrade, party: Option<Arc<Party>>) -> Result<Response<Payload>, NotEntered> {
     let accept = handshake::accept(parts)?;
     let config = rooms.gate.config.load_full();
-    let asked = Asked::read(parts.uri.query().unwrap_or_default())?;
+    let asked = AddressQuery::read(parts.uri.query().unwrap_or_default())?;
     let applied = rooms.trust.reapplied();
     let fields = match asked.token.filter(|_| config.rooms.query_token) {
         Some(token) => with_token(&fields(parts), parts, &token),
@@ -69,24 +68,24 @@ async fn enter(rooms: &Arc<Rooms>, parts: &Parts, upgrade: OnUpgrade, party: Opt
     };
     let is_known = party.as_ref().is_some_and(|party| party.certified().is_some()) || fields.get("authorization").is_some();
     let (topic, way, preferences) = match asked.place {
-        Place::Topic(topic) => (topic, Way::Plain, asked.preferences),
-        Place::Space(_) if !config.rooms.mew => return Err(NotEntered::NoMew),
-        Place::Space(Some(topic)) if is_known => (topic, Way::Mew, lobby::PREFERENCES),
-        Place::Space(space) => {
+        Destination::Topic(topic) => (topic, Way::Plain, asked.preferences),
+        Destination::Space(_) if !config.rooms.mew => return Err(NotEntered::NoMew),
+        Destination::Space(Some(topic)) if is_known => (topic, Way::Mew, lobby::PREFERENCES),
+        Destination::Space(space) => {
             lobby::wait(rooms, parts, space, party, upgrade)?;
             return Ok(switching(accept));
         }
-        Place::Nowhere if config.rooms.mew => {
+        Destination::Nowhere if config.rooms.mew => {
             lobby::wait(rooms, parts, None, party, upgrade)?;
             return Ok(switching(accept));
         }
-        Place::Nowhere => return Err(NotEntered::Query("the address names no room: connect to /ws?topic=NAME".into())),
+        Destination::Nowhere => return Err(NotEntered::Query("the address names no room: connect to /ws?topic=NAME".into())),
     };
     let guest = rooms.tickets.redeem(rooms, parts, &topic).transpose().map_err(NotEntered::Ticket)?;
     let way = guest.as_ref().map_or(way, |guest| Way::Page(guest.session()));
-    let showing = Showing { party, fields, topic, participant: asked.participant, guest, is_mew: way == Way::Mew };
+    let showing = Credentials { party, fields, topic, participant: asked.participant, guest, is_mew: way == Way::Mew };
     let entrant = pass::admit(rooms, &showing).await?;
-    seat(Coming::new(rooms, showing, entrant, (preferences, way), applied), upgrade).await?;
+    seat(Arrival::new(rooms, showing, entrant, (preferences, way), applied), upgrade).await?;
     let mut response = switching(accept);
     if matches!(way, Way::Page(_)) {
         // Browsers leave again where none of the protocols that they list is taken up.
@@ -95,7 +94,7 @@ async fn enter(rooms: &Arc<Rooms>, parts: &Parts, upgrade: OnUpgrade, party: Opt
     Ok(response)
 }
 
-/// What is answered when the connection becomes a WebSocket.
+/// Makes the response of an upgrade.
 fn switching(accept: HeaderValue) -> Response<Payload> {
     let mut response = reply::empty(StatusCode::SWITCHING_PROTOCOLS).into_http();
     let headers = response.headers_mut();
@@ -105,33 +104,33 @@ fn switching(accept: HeaderValue) -> Response<Payload> {
     response
 }
 
-/// Somebody who was let in and has no seat yet.
-pub struct Coming {
+/// An admitted participant without a seat yet.
+pub struct Arrival {
     rooms: Arc<Rooms>,
-    joining: Joining,
+    joining: Newcomer,
     way: Way,
     entered: Entered,
-    held: Held,
+    held: WatchedAdmission,
 }
 
-/// Somebody who has a seat.
-pub struct Come {
+/// A seated participant.
+pub struct SeatedArrival {
     rooms: Arc<Rooms>,
-    joined: Joined,
+    joined: SeatedConnection,
     id: ParticipantId,
-    held: Held,
+    held: WatchedAdmission,
 }
 
-impl Coming {
-    /// `applied` has to be older than the look that let it in.
+impl Arrival {
+    /// Makes an arrival. `applied` has to be older than the admission.
     pub fn new(
         rooms: &Arc<Rooms>,
-        showing: Showing,
+        showing: Credentials,
         entrant: Entrant,
         (preferences, way): (Preferences, Way),
         applied: watch::Receiver<()>,
     ) -> Self {
-        let joining = Joining {
+        let joining = Newcomer {
             id: entrant.id.clone(),
             capabilities: entrant.capabilities.clone(),
             preferences,
@@ -140,26 +139,26 @@ impl Coming {
             is_steward: entrant.is_steward,
         };
         let entered = entrant.entered.clone();
-        Self { rooms: Arc::clone(rooms), joining, way, entered, held: Held::new(rooms, showing, entrant, applied) }
+        Self { rooms: Arc::clone(rooms), joining, way, entered, held: WatchedAdmission::new(rooms, showing, entrant, applied) }
     }
 
     /// Takes a seat.
-    pub async fn join(self) -> Result<Come, NotSeated> {
+    pub async fn join(self) -> Result<SeatedArrival, NotSeated> {
         let Self { rooms, joining, way, entered, held } = self;
         let settings = rooms.gate.config.load().rooms.settings_of(held.topic()).clone();
         let joined = rooms.join(held.topic(), &settings, &joining, way).await?;
         rooms.who.came(held.topic(), &joining.id, joined.id, entered);
-        Ok(Come { rooms, joined, id: joining.id, held })
+        Ok(SeatedArrival { rooms, joined, id: joining.id, held })
     }
 }
 
-impl Come {
+impl SeatedArrival {
     /// Keeps the seat until the connection is over.
     pub async fn serve_over(self, line: Line) {
         self.serve(|joined, held| connection::serve_over(joined, line, held)).await;
     }
 
-    async fn serve<S: Future<Output = ()>>(self, serving: impl FnOnce(Joined, Held) -> S) {
+    async fn serve<S: Future<Output = ()>>(self, serving: impl FnOnce(SeatedConnection, WatchedAdmission) -> S) {
         let Self { rooms, joined, id, held } = self;
         let (topic, connection) = (held.topic().clone(), joined.id);
         serving(joined, held).await;
@@ -167,8 +166,8 @@ impl Come {
     }
 }
 
-/// Ready when there is a seat, which a task of its own keeps from then on: whoever asked for it may go at any time.
-async fn seat(coming: Coming, upgrade: OnUpgrade) -> Result<(), NotSeated> {
+/// Seats an arrival; a task of its own keeps the seat from then on, since the requester may go at any time.
+async fn seat(coming: Arrival, upgrade: OnUpgrade) -> Result<(), NotSeated> {
     let (answer, answered) = oneshot::channel();
     let rooms = Arc::clone(&coming.rooms);
     let serving = async move {
@@ -184,38 +183,38 @@ async fn seat(coming: Coming, upgrade: OnUpgrade) -> Result<(), NotSeated> {
     answered.await.unwrap_or(Err(NotSeated::Ending))
 }
 
-/// What stands in the address.
-struct Asked {
-    place: Place,
+/// Content of the address.
+struct AddressQuery {
+    place: Destination,
     preferences: Preferences,
     participant: Option<String>,
     token: Option<String>,
 }
 
-/// Where somebody wants to go.
+/// Destination of an entrant.
 #[derive(Debug, PartialEq)]
-enum Place {
-    /// The first message may say.
+enum Destination {
+    /// Left to the first message.
     Nowhere,
-    /// Into a space: a room, as clients of MEW call it. The first message may say which.
+    /// A space: a room in the words of MEW clients. The first message may name it.
     Space(Option<Topic>),
-    /// Into a room.
+    /// A room.
     Topic(Topic),
 }
 
-impl Asked {
+impl AddressQuery {
     fn read(query: &str) -> Result<Self, NotEntered> {
-        let (mut place, mut participant, mut token, mut preferences) = (Place::Nowhere, None, None, Preferences::default());
+        let (mut place, mut participant, mut token, mut preferences) = (Destination::Nowhere, None, None, Preferences::default());
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
             let wrong = |choices: &str| NotEntered::Query(format!("`{key}` is {value:?}, and must be {choices}"));
             match (&*key, &*value) {
-                ("topic" | "space", _) if place != Place::Nowhere => {
+                ("topic" | "space", _) if place != Destination::Nowhere => {
                     return Err(NotEntered::Query("the address names two rooms: `topic` names one, or `space` for clients of MEW".into()));
                 }
-                ("space", "") => place = Place::Space(None),
+                ("space", "") => place = Destination::Space(None),
                 ("topic" | "space", name) => {
                     let topic = Topic::new(name).map_err(|why| NotEntered::Query(format!("`{key}` names no room: {why}")))?;
-                    place = if &*key == "space" { Place::Space(Some(topic)) } else { Place::Topic(topic) };
+                    place = if &*key == "space" { Destination::Space(Some(topic)) } else { Destination::Topic(topic) };
                 }
                 ("routing", "all") => preferences.routing = Routing::All,
                 ("routing", "directed") => preferences.routing = Routing::Directed,
@@ -240,7 +239,7 @@ impl Asked {
     }
 }
 
-/// The fields of a request whose token stands in its address. One in a field counts more.
+/// Gives the header fields of a request with a token in its address. A token in a header field takes precedence.
 pub fn with_token(fields: &Fields, parts: &Parts, token: &str) -> Fields {
     if fields.get("authorization").is_some() {
         return fields.clone();
@@ -250,7 +249,7 @@ pub fn with_token(fields: &Fields, parts: &Parts, token: &str) -> Fields {
     Fields::new(own.chain([("authorization", bearer.as_bytes())]))
 }
 
-/// The same moment by the clock that is not set.
+/// Translates a time to the monotonic clock.
 fn until(at: SystemTime) -> Instant {
     let now = Instant::now();
     let left = at.duration_since(SystemTime::now()).unwrap_or_default();
@@ -263,8 +262,8 @@ mod tests {
 
     #[test]
     fn the_address_says_where_to_and_how() {
-        let asked = Asked::read("topic=a%20b&routing=directed&echo=0&also=mcp/reject&history=20&participant=ann&x=y").ok().unwrap();
-        assert_eq!((&asked.place, asked.participant.as_deref()), (&Place::Topic(Topic::new("a b").unwrap()), Some("ann")));
+        let asked = AddressQuery::read("topic=a%20b&routing=directed&echo=0&also=mcp/reject&history=20&participant=ann&x=y").ok().unwrap();
+        assert_eq!((&asked.place, asked.participant.as_deref()), (&Destination::Topic(Topic::new("a b").unwrap()), Some("ann")));
         let mut also = Also::NONE;
         assert!(also.ask("mcp/reject"));
         assert_eq!(asked.preferences, Preferences { routing: Routing::Directed, echo: false, also, history: 20 });
@@ -277,7 +276,7 @@ mod tests {
             ("topic=a&history=all", "as a number"),
             ("topic=a&also=mcp/reject,mcp/revoke", "`mcp/reject`, `mcp/withdraw`"),
         ] {
-            let told = Asked::read(query).err().unwrap().to_string();
+            let told = AddressQuery::read(query).err().unwrap().to_string();
             assert!(told.contains(said), "{query}: {told}");
         }
     }

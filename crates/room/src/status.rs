@@ -1,4 +1,4 @@
-//! What a gate says about its rooms, in shapes that scripts may rely on. It counts nothing itself.
+//! Reports of a gate about its rooms, in shapes stable for scripts. Counts nothing itself.
 
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,42 +12,39 @@ use room_proto::room::{Preferences, Routing};
 use crate::Rooms;
 use crate::driver::Live;
 
-/// What there is to say about one room.
+/// Status of a room.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RoomStatus {
-    /// Its name: the topic.
+    /// The topic.
     pub name: String,
     /// `public`, `private` or `restricted`.
     pub access: String,
-    /// How many are there.
     pub participants: usize,
-    /// Messages that were passed on since it opened.
+    /// Messages passed on since the opening.
     pub messages: u64,
-    /// To how many, taken together.
+    /// Receivers of all messages together.
     pub deliveries: u64,
-    /// Messages that went nowhere.
+    /// Messages refused.
     pub refused: u64,
-    /// Participants that were cut off because they read too slowly.
+    /// Participants cut off for slow reading.
     pub cut: u64,
 }
 
-/// One who is in a room.
+/// Status of a participant.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ParticipantStatus {
-    /// Its id.
     pub id: String,
-    /// What it may send.
     pub capabilities: Vec<String>,
-    /// `all` or `directed`: which messages it gets.
+    /// `all` or `directed`.
     pub routing: String,
-    /// Since when it is there: Unix seconds.
+    /// Arrival: Unix seconds.
     #[serde(default)]
     pub since: u64,
 }
 
 impl ParticipantStatus {
     /// Describes a participant, present since `since`.
-    pub fn of((id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences), since: Option<SystemTime>) -> Self {
+    pub fn describe((id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences), since: Option<SystemTime>) -> Self {
         let since = since.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
         let routing = match preferences.routing {
             Routing::All => "all",
@@ -57,13 +54,13 @@ impl ParticipantStatus {
     }
 }
 
-/// Capabilities as they are written.
+/// Writes capabilities as texts.
 pub fn texts(capabilities: &Capabilities) -> Vec<String> {
     capabilities.patterns().iter().map(Pattern::as_str).map(str::to_owned).collect()
 }
 
 impl Rooms {
-    /// Every room that is configured or open, by name.
+    /// Lists configured and open rooms, by name.
     pub fn status(&self, config: &resolved::Rooms) -> Vec<RoomStatus> {
         let live = self.live();
         let mut names: Vec<_> = config.rooms.keys().chain(live.keys()).collect();

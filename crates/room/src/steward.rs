@@ -1,20 +1,20 @@
-//! The gate's own seat in a room whose owner wants rules to be learnt there (MX-23): it watches what people decide, says what could be a rule,
-//! and fulfils by those that a person accepted, for as long as the gate runs. A person is who came in by a page of the console. What a rule
-//! covers is not decided here, nor who may accept one. While somebody has paused it, nothing is fulfilled.
+//! The gate's own seat in a room for learning rules (MX-23): watches people's decisions, offers rules, and fulfils by accepted ones, as
+//! long as the gate runs. People are participants by a page of the console. Does not know the coverage of rules, nor who may accept.
+//! Fulfils nothing while paused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use banyan_model::{Machine, Now};
 use bytes::Bytes;
-use room_proto::automation::{Automation, Event as Happened, Kept, Limits, OfferId, Person, RuleError, RuleId};
+use room_proto::automation::{Automation, AutomationState, Event as Happened, Limits, OfferId, Person, RuleError, RuleId};
 use room_proto::capability::Capabilities;
 use room_proto::chain::Bounds;
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Event, Participant};
-use room_proto::room::{Also, Joining, Preferences};
-use room_proto::voice::{Answer, Spoken};
+use room_proto::room::{Also, Newcomer, Preferences};
+use room_proto::voice::{Answer, Utterance};
 use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
 use serde_json::Value;
@@ -24,26 +24,26 @@ use tokio::sync::{mpsc, oneshot};
 use crate::Rooms;
 use crate::driver::Input;
 use crate::rules::shown;
-use crate::writer::Joined;
+use crate::writer::SeatedConnection;
 use crate::{LONGEST, NotSeated, Way};
 use call::words::entered::Entered;
 
-/// What it may send: calls that rules make, and what it has to say of them.
+/// Capabilities: calls of rules, and words about rules.
 const CAPABILITIES: [&str; 3] = ["mcp/request:*", "mcp/response:*", "chat"];
-/// What is answered to whoever calls a tool of it.
+/// Answer to calls of tools.
 const NO_TOOLS: &[u8] = br#"{"code":-32601,"message":"this participant only learns rules and has no tools"}"#;
-/// Questions that may wait.
+/// Questions in the queue.
 const ASKS: usize = 16;
 
-/// Somebody who learns, as others reach it.
+/// Handle of a learner.
 #[derive(Clone)]
 pub struct Steward {
     pub id: ParticipantId,
-    asks: mpsc::Sender<Asked>,
+    asks: mpsc::Sender<StewardQuestion>,
 }
 
-/// What it is asked.
-pub enum Asked {
+/// A question to a learner.
+pub enum StewardQuestion {
     Accept { offer: OfferId, by: Person, limits: Limits, answer: oneshot::Sender<Result<RuleId, RuleError>> },
     Leave(oneshot::Sender<()>),
     Revoke { rule: RuleId, by: Person, answer: oneshot::Sender<Result<(), RuleError>> },
@@ -51,25 +51,25 @@ pub enum Asked {
 }
 
 impl Steward {
-    /// `None`: it has left.
-    pub async fn ask<T>(&self, asked: impl FnOnce(oneshot::Sender<T>) -> Asked) -> Option<T> {
+    /// Asks the learner; `None`: it has left.
+    pub async fn ask<T>(&self, asked: impl FnOnce(oneshot::Sender<T>) -> StewardQuestion) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         if self.asks.send(asked(answer)).await.is_ok() { answered.await.ok() } else { None }
     }
 
-    /// Tells if nobody waits behind the handle any more.
+    /// Tells if the learner is gone.
     pub fn is_gone(&self) -> bool {
         self.asks.is_closed()
     }
 }
 
-/// What was kept of a room.
+/// Reads the lesson of a room.
 pub async fn kept(rooms: &Arc<Rooms>, topic: &Topic) -> Result<Option<Lesson>, StoreError> {
     let (gate, room) = (rooms.gate.node.id.to_string(), topic.as_str().to_owned());
     stored(rooms, move |lessons| lessons.of_room(&gate, &room)).await
 }
 
-/// Goes on where it learnt before the gate ended.
+/// Resumes the learning of the last run.
 pub async fn resume(rooms: Arc<Rooms>) {
     let gate = rooms.gate.node.id.to_string();
     let all = stored(&rooms, move |lessons| lessons.all(&gate)).await.unwrap_or_default();
@@ -91,9 +91,9 @@ pub async fn begin(rooms: &Arc<Rooms>, topic: &Topic, id: ParticipantId) -> Resu
         return Err(NotSeated::Taken);
     }
     let learnt = kept(rooms, topic).await.ok().flatten();
-    let kept: Kept = learnt.and_then(|learnt| serde_json::from_str(&learnt.kept).ok()).unwrap_or_default();
+    let kept: AutomationState = learnt.and_then(|learnt| serde_json::from_str(&learnt.kept).ok()).unwrap_or_default();
     let capabilities = Capabilities::read(CAPABILITIES).unwrap_or_default();
-    let joining = Joining {
+    let joining = Newcomer {
         id: id.clone(),
         capabilities,
         preferences: Preferences { also: Also::ALL, ..Preferences::default() },
@@ -127,20 +127,20 @@ struct Seat {
     rooms: Arc<Rooms>,
     topic: Topic,
     id: ParticipantId,
-    joined: Joined,
+    joined: SeatedConnection,
     orchestrator: Orchestrator,
-    asked: mpsc::Receiver<Asked>,
-    /// What was kept last.
-    written: Option<Kept>,
+    asked: mpsc::Receiver<StewardQuestion>,
+    /// The state stored last.
+    written: Option<AutomationState>,
 }
 
-/// Event for the seat.
+/// Input of the seat.
 enum StewardInput {
-    Asked(Asked),
+    Asked(StewardQuestion),
     Message(Bytes),
 }
 
-/// Reason for which nobody sits there any more.
+/// Reason for the end of a seat.
 enum SeatEnd {
     Asked,
     Lost,
@@ -164,7 +164,7 @@ impl drive::Driver for Seat {
 
     async fn handle(&mut self, now: Now, heard: StewardInput) -> Result<(), SeatEnd> {
         match heard {
-            StewardInput::Asked(Asked::Leave(answer)) => {
+            StewardInput::Asked(StewardQuestion::Leave(answer)) => {
                 self.keep(false).await;
                 self.joined.room.send(Input::Leave(self.joined.id)).await;
                 let (Ok(()) | Err(())) = answer.send(());
@@ -187,11 +187,11 @@ impl drive::Driver for Seat {
             // Whoever is paused says nothing by itself; the list of rules says the same.
             OrchestratorOutput::Rule(_) if participant.paused().is_some() => None,
             OrchestratorOutput::Rule(happened) => {
-                told(&happened, &self.orchestrator.automation).and_then(|text| participant.chat(now, &[], &text).ok())
+                announcement(&happened, &self.orchestrator.automation).and_then(|text| participant.chat(now, &[], &text).ok())
             }
             OrchestratorOutput::Send(spoken) => Some(spoken),
         };
-        if let Some(Spoken { bytes, .. }) = spoken {
+        if let Some(Utterance { bytes, .. }) = spoken {
             self.joined.room.send(Input::Message(self.joined.id, bytes)).await;
         }
         Ok(())
@@ -215,16 +215,16 @@ impl Seat {
         }
     }
 
-    fn answer(&mut self, now: Now, asked: Asked) {
+    fn answer(&mut self, now: Now, asked: StewardQuestion) {
         let automation = &mut self.orchestrator.automation;
         // Whoever asked may have lost patience.
         match asked {
-            Asked::Accept { offer, by, limits, answer } => drop(answer.send(automation.accept(now, offer, &by, limits))),
-            Asked::Leave(answer) => {
+            StewardQuestion::Accept { offer, by, limits, answer } => drop(answer.send(automation.accept(now, offer, &by, limits))),
+            StewardQuestion::Leave(answer) => {
                 let (Ok(()) | Err(())) = answer.send(());
             }
-            Asked::Revoke { rule, by, answer } => drop(answer.send(automation.revoke(now, rule, &by))),
-            Asked::Show(answer) => {
+            StewardQuestion::Revoke { rule, by, answer } => drop(answer.send(automation.revoke(now, rule, &by))),
+            StewardQuestion::Show(answer) => {
                 automation.handle_timeout(now);
                 let mut told = shown(automation);
                 if let (Some(pause), Some(members)) = (self.orchestrator.participant.paused(), told.as_object_mut()) {
@@ -247,8 +247,8 @@ impl Seat {
     }
 }
 
-/// What everybody in the room is told of it.
-fn told(happened: &Happened, automation: &Automation) -> Option<String> {
+/// Words for the room about an event.
+fn announcement(happened: &Happened, automation: &Automation) -> Option<String> {
     match happened {
         Happened::Offered(id) => {
             let offer = automation.offers().find(|offer| offer.id == *id)?;

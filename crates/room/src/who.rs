@@ -1,5 +1,4 @@
-//! Who the participants of rooms are to the gate: as whom each came in. Whoever calls something from a room does so as that. Who may come in is not
-//! decided here.
+//! Identities of participants, as callers of the gate. Admits nobody.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +7,17 @@ use room_proto::name::{ConnectionId, ParticipantId, Topic};
 
 use call::words::entered::Entered;
 
-/// Those who are there.
+/// Identities of present participants.
 #[derive(Default)]
-pub struct Who(Mutex<BTreeMap<(Topic, ParticipantId), (ConnectionId, Entered)>>);
+pub struct Identities(Mutex<BTreeMap<(Topic, ParticipantId), (ConnectionId, Entered)>>);
 
-impl Who {
-    /// Somebody is there now, over this connection.
+impl Identities {
+    /// Adds a participant with a connection.
     pub fn came(&self, topic: &Topic, id: &ParticipantId, connection: ConnectionId, entered: Entered) {
         self.lock().insert((topic.clone(), id.clone()), (connection, entered));
     }
 
-    /// A connection is gone; whoever has connected again stays.
+    /// Removes a connection's participant; one connected again stays.
     pub fn went(&self, topic: &Topic, id: &ParticipantId, connection: ConnectionId) {
         let mut all = self.lock();
         let key = (topic.clone(), id.clone());
@@ -27,7 +26,7 @@ impl Who {
         }
     }
 
-    /// As whom a participant came in; `None`: it is not there any more.
+    /// Gives the identity of a participant; `None`: absent.
     pub fn is(&self, topic: &Topic, id: &str) -> Option<Entered> {
         let key = (topic.clone(), ParticipantId::new(id).ok()?);
         self.lock().get(&key).map(|(_, entered)| entered.clone())

@@ -1,5 +1,4 @@
-//! What a room sends to one connection, on its way to the socket: messages one after the other, several at a time where several wait. How
-//! much may wait is not decided here.
+//! Messages of a room on their way to a socket: one after the other, several at a time where several wait. Does not bound the queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use room_proto::name::ConnectionId;
-use room_proto::room::{Closed, Settings};
+use room_proto::room::{CloseReason, Settings};
 use room_proto::websocket::{Opcode, close, frame};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -16,51 +15,51 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::Way;
 use crate::driver::Live;
 
-/// How often the other end is asked whether it is there.
+/// Interval of pings.
 pub const PING: Duration = Duration::from_secs(30);
-/// How long a close frame may take to leave.
+/// Patience for a close frame.
 pub const LINGER: Duration = Duration::from_secs(30);
-/// So many messages are taken at once.
+/// Messages taken at once.
 const BATCH: usize = 64;
-/// What waits is written in pieces of about this size, in bytes.
+/// Approximate bytes written at once.
 const PIECE: usize = 64 << 10;
 
 /// The room's end.
 pub struct Outlet {
-    queue: mpsc::Sender<Outgoing>,
+    queue: mpsc::Sender<QueuedFrame>,
     ends: mpsc::Sender<Bytes>,
-    pub written: Arc<Written>,
+    pub written: Arc<WrittenCounts>,
     pub way: Way,
 }
 
-/// A connection that has a seat.
-pub struct Joined {
+/// A seated connection.
+pub struct SeatedConnection {
     pub id: ConnectionId,
     pub room: Arc<Live>,
-    /// The longest message that its room takes.
+    /// Longest message accepted by the room.
     pub longest: usize,
-    /// Takes the close frame that is due behind all that the room has sent.
+    /// Takes the close frame due behind all messages of the room.
     pub last: oneshot::Sender<Bytes>,
     pub source: Source,
 }
 
-/// What is to be written.
+/// Messages to be written.
 pub struct Source {
-    queue: mpsc::Receiver<Outgoing>,
-    /// A close frame in place of what waits.
+    queue: mpsc::Receiver<QueuedFrame>,
+    /// A close frame in place of the queue.
     ends: mpsc::Receiver<Bytes>,
     last: oneshot::Receiver<Bytes>,
-    written: Arc<Written>,
+    written: Arc<WrittenCounts>,
 }
 
-enum Outgoing {
-    Close(Closed),
-    /// A frame, and the length of the message in it.
+enum QueuedFrame {
+    Close(CloseReason),
+    /// A frame, and the length of the message within.
     Message(Bytes, usize),
 }
 
 impl Source {
-    /// The next message, for whoever sits in the gate itself; `None`: the room has let go of it.
+    /// Gives the next message, for parts of the gate; `None`: the room has let go.
     pub async fn next(&mut self) -> Option<Bytes> {
         let outgoing = tokio::select! {
             biased;
@@ -68,8 +67,8 @@ impl Source {
             outgoing = self.queue.recv() => outgoing,
         };
         match outgoing? {
-            Outgoing::Close(_) => None,
-            Outgoing::Message(framed, length) => {
+            QueuedFrame::Close(_) => None,
+            QueuedFrame::Message(framed, length) => {
                 self.written.add(1, length);
                 // What a server sends is not masked: the message is the end of its frame.
                 Some(framed.slice(framed.len() - length..))
@@ -78,16 +77,16 @@ impl Source {
     }
 }
 
-/// What has been written since it was asked last.
+/// Counts of written messages and bytes.
 #[derive(Default)]
-pub struct Written {
+pub struct WrittenCounts {
     messages: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-impl Written {
+impl WrittenCounts {
     /// Takes the counted messages and bytes, and counts anew.
-    pub fn take(&self) -> (usize, usize) {
+    pub fn take_counts(&self) -> (usize, usize) {
         if self.messages.load(Ordering::Relaxed) == 0 {
             return (0, 0);
         }
@@ -100,35 +99,35 @@ impl Written {
     }
 }
 
-/// Both ends of the way to one connection.
-pub fn outlet(id: ConnectionId, room: Arc<Live>, settings: &Settings, way: Way) -> (Outlet, Joined) {
+/// Makes both ends of the way to a connection.
+pub fn outlet(id: ConnectionId, room: Arc<Live>, settings: &Settings, way: Way) -> (Outlet, SeatedConnection) {
     // The room counts what waits, so that there is a place for all it sends: and one for the last word.
     let (queue, queued) = mpsc::channel(settings.queue_messages.max(1) + 1);
     let (ends, ended) = mpsc::channel(1);
     let (last, is_last) = oneshot::channel();
-    let written = Arc::new(Written::default());
+    let written = Arc::new(WrittenCounts::default());
     let outlet = Outlet { queue, ends, written: Arc::clone(&written), way };
     let source = Source { queue: queued, ends: ended, last: is_last, written };
-    (outlet, Joined { id, room, longest: settings.message_bytes, last, source })
+    (outlet, SeatedConnection { id, room, longest: settings.message_bytes, last, source })
 }
 
 impl Outlet {
-    /// A frame, and the length of the message that the room counts for it; `false`: there is no place, or nobody reads there any more.
+    /// Sends a frame, counted as `length` bytes by the room; `false`: the queue is full.
     pub fn send(&self, framed: Bytes, length: usize) -> bool {
-        !matches!(self.queue.try_send(Outgoing::Message(framed, length)), Err(mpsc::error::TrySendError::Full(_)))
+        !matches!(self.queue.try_send(QueuedFrame::Message(framed, length)), Err(mpsc::error::TrySendError::Full(_)))
     }
 
-    /// Says why, behind what waits or instead of it.
-    pub fn close(self, why: Closed) {
+    /// Closes the connection with a reason, behind the queue or in its place.
+    pub fn close(self, why: CloseReason) {
         let (Ok(()) | Err(_)) = if why.drops_what_waits() {
             self.ends.try_send(close(why.code(), why.reason(), None).into()).map_err(drop)
         } else {
-            self.queue.try_send(Outgoing::Close(why)).map_err(drop)
+            self.queue.try_send(QueuedFrame::Close(why)).map_err(drop)
         };
     }
 }
 
-/// Writes until the connection is closed or lost.
+/// Writer until the connection is closed or lost.
 pub struct Writer<W> {
     stream: W,
     source: Source,
@@ -170,16 +169,16 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         }
     }
 
-    /// `false`: it was the last.
-    async fn put(&mut self, waiting: Vec<Outgoing>) -> bool {
+    /// Writes messages; `false`: the last.
+    async fn put(&mut self, waiting: Vec<QueuedFrame>) -> bool {
         let (mut messages, mut bytes) = (0, 0);
         for outgoing in waiting {
             match outgoing {
-                Outgoing::Close(why) => {
+                QueuedFrame::Close(why) => {
                     self.finish(&close(why.code(), why.reason(), None)).await;
                     return false;
                 }
-                Outgoing::Message(framed, length) => {
+                QueuedFrame::Message(framed, length) => {
                     self.buffer.extend_from_slice(&framed);
                     (messages, bytes) = (messages + 1, bytes + length);
                 }
@@ -196,7 +195,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         is_open
     }
 
-    /// Writes what is in the buffer, unless it is told to end meanwhile; `false`: it was, or nobody is there.
+    /// Writes the buffer, unless ordered to end meanwhile; `false`: ended, or the other end is gone.
     async fn flush(&mut self) -> bool {
         let last = {
             let all = write_all(&mut self.stream, &mut self.buffer);
@@ -210,7 +209,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         false
     }
 
-    /// Writes what was begun and the last frame, if that leaves in time.
+    /// Writes the rest and the last frame, within the patience.
     async fn finish(&mut self, last: &[u8]) {
         self.buffer.extend_from_slice(last);
         let rest = async {
@@ -222,7 +221,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 }
 
-/// What has been written is taken off the buffer, even when this is given up half-way.
+/// Writes the buffer; bytes written leave the buffer even if the future is dropped half-way.
 async fn write_all(stream: &mut (impl AsyncWrite + Unpin), buffer: &mut BytesMut) -> bool {
     while !buffer.is_empty() {
         if !matches!(stream.write_buf(buffer).await, Ok(1..)) {

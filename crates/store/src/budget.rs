@@ -1,4 +1,4 @@
-//! What callers have spent of their budgets (AX-48). What fits is decided in the crate `policy`, and what a call costs is not known here.
+//! Spending of callers' budgets (AX-48). Neither limits nor costs are decided here: the crate `policy` decides on limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ pub type BudgetAccount = (Arc<str>, Option<Arc<str>>);
 
 /// Purses of all callers, by their names.
 pub trait Budgets: Send + Sync {
-    /// Purse of a caller. What was spent is not forgotten as long as somebody has the purse.
+    /// Gives the purse of a caller. Spending is remembered while the purse has a holder.
     fn purse(&self, principal: &Arc<str>) -> Arc<dyn CallerPurse>;
 
-    /// Forgets what was spent by callers who have made no call for so long.
+    /// Forgets the spending of callers without a call for `idle`.
     fn forget_idle(&self, idle: Duration);
 
     /// State of every account, by caller.
@@ -22,12 +22,12 @@ pub trait Budgets: Send + Sync {
 
 /// Accounts of one caller. Nothing here waits: a call is on its way.
 pub trait CallerPurse: std::fmt::Debug + Send + Sync {
-    /// Takes a call from each of `accounts`, or from none.
+    /// Charges a call to each of `accounts`, or to none.
     ///
     /// # Errors
-    /// The account without room, and why.
-    fn take(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, RefusedAccount<BudgetAccount>>;
+    /// The account without room, with the reason.
+    fn charge(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, RefusedAccount<BudgetAccount>>;
 
-    /// Gives back what a call has taken that never left.
+    /// Gives back the charge of a call that never left.
     fn give_back(&self, held: Held<BudgetAccount>);
 }

@@ -1,4 +1,4 @@
-//! Claims of authorities on segments (AX-12). Whether a claim holds is not decided here.
+//! Claims of authorities on segments (AX-12). Does not judge claims.
 
 use banyan_model::Segment;
 use futures_util::future::BoxFuture;
@@ -9,20 +9,20 @@ use crate::StoreError;
 /// Change of the claims of one gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimChange {
-    /// Keep this claim, in place of the one on its segment.
+    /// Keep this claim, in place of any on the same segment.
     Made(Claim),
     /// Forget the claim on this segment.
     Released(Segment),
 }
 
-/// Claims of one gate, kept in the order in which they come. What can't be kept is tried again until it can be.
+/// Claims of one gate, stored in order. Failed writes are repeated until they succeed.
 pub trait Claims: Send + Sync {
-    /// Keeps changes. The future ends when they last.
+    /// Stores changes. The future ends when they last.
     ///
     /// # Errors
-    /// When they do not at the first try.
+    /// When the first try fails.
     fn keep(&self, changes: Vec<ClaimChange>) -> BoxFuture<'static, Result<(), StoreError>>;
 
-    /// Tells if the last try went well.
+    /// Tells if the last try succeeded.
     fn works(&self) -> bool;
 }

@@ -1,4 +1,5 @@
-//! Promises of the stores as tests that every implementation runs. An implementation hands in how one is made; nothing here knows which it is.
+//! Promises of the stores, as tests that every implementation runs. An implementation hands in a constructor; nothing here knows which
+//! implementation runs.
 
 #![expect(clippy::unwrap_used, reason = "a promise that is not kept fails loudly")]
 

@@ -1,4 +1,4 @@
-//! Record of what a gate did. What is worth an entry is not decided here, nor where entries lie.
+//! Record of a gate's acts. Decides neither on the worth of an entry nor on the place of entries.
 
 mod ids;
 mod part;
@@ -22,8 +22,8 @@ pub const AROUND: u64 = 200;
 
 /// Record of one gate.
 ///
-/// Entries stand in the order in which they were given. A record that somebody waits for lasts when the wait is over; all others are written a
-/// moment later, and one that could not be written is counted.
+/// Entries stand in the given order. An awaited record lasts when the wait is over; all others are written a moment later, and failed ones
+/// are counted.
 pub trait Journal: std::fmt::Debug + Send + Sync {
     /// Tells if anything is recorded.
     fn is_on(&self) -> bool;
@@ -34,92 +34,92 @@ pub trait Journal: std::fmt::Debug + Send + Sync {
     /// Ids for the calls of this run.
     fn ids(&self) -> &CallIds;
 
-    /// Part of the record that a principal has.
+    /// Gives the part of a principal.
     fn part(&self, principal: &str) -> Arc<Part>;
 
-    /// Sets the percentage of what is free, and of what a principal has itself, that it may have.
+    /// Sets the share of a principal, in percent of its own bytes and the free ones together.
     fn share_by(&self, percent: usize);
 
-    /// Principals that are over their share, those with the most bytes first.
+    /// Lists principals beyond their share, the largest first.
     fn over_share(&self) -> Vec<OverShare>;
 
     /// Records without waiting.
     fn append(&self, record: &Record<'_>);
 
-    /// Records without waiting what a principal had the gate do.
+    /// Records without waiting, on account of a principal.
     fn append_for(&self, principal: &str, record: &Record<'_>);
 
     /// Records for a principal. The future ends when the entry lasts; the record itself is not needed until then.
     ///
     /// # Errors
-    /// When the entry does not last, and why. Nothing that needs the record may happen then.
+    /// When the entry does not last, with the reason. Nothing that needs the record may happen then.
     fn append_durable(&self, part: &Part, record: &Record<'_>) -> BoxFuture<'static, Result<(), JournalError>>;
 
-    /// Records that a call is about to leave, without waiting. The ticket takes its outcome; `None`: the intent is an entry of its own.
+    /// Records that a call is about to leave, without waiting. The ticket is for the outcome; `None`: the intent is an entry of its own.
     fn intend(&self, part: &Part, intent: Intent<'_>) -> Option<Ticket>;
 
-    /// Records how a call ended whose intent was recorded. Where the intent is not written yet, both become one entry; else `call` spells the
-    /// id of the call.
+    /// Records the outcome of a recorded intent. Where the intent is not written yet, both become one entry; else `call` spells the id of
+    /// the call.
     fn ended(&self, part: &Part, ticket: Option<Ticket>, call: &dyn Fn() -> String, outcome: Outcome<'_>);
 
     /// Counts a refusal of `principal` for `reason`; gives the way into the record, for [`Journal::refuse`].
     fn count_refusal(&self, principal: &str, reason: &str) -> Way;
 
-    /// Records a refusal, or keeps it to be counted.
+    /// Records a refusal, or keeps one to be counted.
     fn refuse(&self, way: Way, refusal: Refusal<'_>);
 
-    /// Records the refusals that were counted and are due.
+    /// Records the counted refusals now due.
     fn sweep(&self);
 
     /// State of the record.
     fn standing(&self) -> Arc<Standing>;
 
-    /// Number of records that could not be written since the gate began.
+    /// Counts records that could not be written since the gate began.
     fn unrecorded(&self) -> u64;
 
-    /// Number of entries that were taken away since the gate began, as their bounds say.
+    /// Counts entries removed under the record's bounds since the gate began.
     fn removed(&self) -> u64;
 
-    /// Tells if the record is full, so that calls are refused until something in it is old enough to be taken away.
+    /// Tells if the record is full: calls are refused until an entry is old enough for removal.
     fn is_full(&self) -> bool;
 
-    /// Begins the record at once, so that it says when the gate started, whatever happens then.
+    /// Begins the record at once, with the start of the gate.
     fn start(&self);
 
-    /// Writes what is left and says that the gate ends. Nothing is recorded from then on.
+    /// Writes the rest and the end of the gate. Nothing is recorded afterwards.
     fn end(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Failure of a record that somebody waited for.
+/// Failure of an awaited record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it can't be recorded: {0}")]
 pub struct JournalError(pub String);
 
-/// Place of an intent that waits for its outcome.
+/// Place of an intent without an outcome yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Ticket {
     pub slot: usize,
-    /// Number that no other intent of the run has.
+    /// Unique in the run.
     pub number: u64,
 }
 
 /// State of the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Directory of the record; `None`: nothing was recorded yet, or no file is written.
+    /// Directory of the record; `None`: nothing recorded yet, or no files.
     pub dir: Option<PathBuf>,
-    /// Reason for which nothing can be written at present.
+    /// Reason for a current failure to write.
     pub failing: Option<String>,
-    /// Part of the record that is not what was written.
+    /// Part of the record altered since the writing.
     pub broken: Option<BrokenChain>,
 }
 
-/// Chain that could not be continued.
+/// Chain without a continuation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenChain {
-    /// Name of its directory.
+    /// Name of the directory.
     pub chain: String,
-    /// Time at which the break was found, in seconds since 1970.
+    /// Time of the discovery, in seconds since 1970.
     pub since: u64,
     pub why: String,
 }

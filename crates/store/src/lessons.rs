@@ -1,4 +1,4 @@
-//! Rules that are learnt in rooms, with what they are learnt from. What stands in a lesson is not known here.
+//! Rules learnt in rooms, with their evidence. Does not know the content of a lesson.
 
 use crate::StoreError;
 
@@ -6,15 +6,15 @@ use crate::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
     pub room: String,
-    /// Name under which the gate learns there.
+    /// The gate's name in the room.
     pub name: String,
-    /// Set while the gate learns there.
+    /// Set while the gate learns.
     pub is_on: bool,
     /// JSON.
     pub kept: String,
 }
 
-/// Lessons of all gates of a store: one a gate and a room.
+/// Lessons of all gates of a store: one a gate and room.
 pub trait Lessons: Send {
     /// Lessons of a gate.
     ///
@@ -28,7 +28,7 @@ pub trait Lessons: Send {
     /// When it can't be read.
     fn of_room(&self, gate: &str, room: &str) -> Result<Option<Lesson>, StoreError>;
 
-    /// Keeps a lesson, in place of the one of its room.
+    /// Stores a lesson, in place of any of the same room.
     ///
     /// # Errors
     /// When it can't be written.

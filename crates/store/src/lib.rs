@@ -1,5 +1,5 @@
-//! Stores as traits: what outlives a run, or is shared by the gates of one place. The suite in `contract` holds every implementation to the
-//! same promises. No file, database or network is known here.
+//! Stores as traits: state that outlives a run, or is shared by the gates of one place. The suite in `contract` holds every implementation
+//! to the same promises. Knows no file, database or network.
 
 mod budget;
 mod bus;

@@ -1,4 +1,4 @@
-//! Stores in memory: for tests, and for what need not outlive a run. Nothing here knows files.
+//! Stores in memory: for tests, and for state of a single run. Knows no files.
 
 mod budget;
 mod bus;

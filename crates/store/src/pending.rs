@@ -1,4 +1,4 @@
-//! Rows that approvals keep over a restart: one an approval, a grant or an operator's key. What a row says is not known here.
+//! Rows of approvals over a restart: one an approval, a grant or an operator's key. Does not know the content of a row.
 
 use crate::StoreError;
 
@@ -7,22 +7,22 @@ use crate::StoreError;
 pub enum RowKind {
     Approval,
     Grant,
-    /// Key of an operator, which belongs to all gates of the store.
+    /// Key of an operator, shared by all gates of the store.
     Operator,
 }
 
-/// Row to be written; without a body it is taken away.
+/// Row to be written; a row without a body is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub kind: RowKind,
     pub id: String,
-    /// Time since which nothing can become of it any more, in seconds since 1970.
+    /// Time of the final end, in seconds since 1970.
     pub over: Option<u64>,
     /// JSON.
     pub body: Option<String>,
 }
 
-/// Seconds for which a row is kept that is over.
+/// Seconds for which an ended row is kept.
 pub const KEPT: u64 = 30 * 86_400;
 
 /// Rows of one gate, changed in turns.
@@ -34,10 +34,10 @@ pub trait Pending: Send {
     fn begin(&mut self) -> Result<Box<dyn PendingTurn + '_>, StoreError>;
 }
 
-/// Compare and set: what is written follows from what was read, and is kept only if that still holds. An implementation may keep others from
-/// writing as long as a turn lasts, or may compare revisions when it ends.
+/// Compare and set: writing follows from reading, and is kept only if the read rows are unchanged. An implementation may keep others from
+/// writing during a turn, or may compare revisions at the end.
 pub trait PendingTurn {
-    /// Bodies of all rows of a kind, those that are not over first, then by the time since which they are, then by id.
+    /// Bodies of all rows of a kind: unended rows first, then by the time of the end, then by id.
     ///
     /// # Errors
     /// When they can't be read.
@@ -49,9 +49,9 @@ pub trait PendingTurn {
     /// When it can't be read.
     fn one(&self, kind: RowKind, id: &str) -> Result<Option<String>, StoreError>;
 
-    /// Writes rows, all or none, and ends the turn. They last when this returns.
+    /// Writes rows, all or none, and ends the turn. The rows last on return.
     ///
     /// # Errors
-    /// [`StoreError::Changed`] when another gate wrote since the turn began what could matter to it; else when nothing can be written.
+    /// [`StoreError::Changed`] when another gate has written relevant rows since the turn began; else when nothing can be written.
     fn write(self: Box<Self>, rows: &[Row]) -> Result<(), StoreError>;
 }

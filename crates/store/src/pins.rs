@@ -1,4 +1,4 @@
-//! Definitions that were seen, for all gates of a store. How a definition stands is not decided here.
+//! Definitions seen, for all gates of a store. Does not judge definitions.
 
 use std::collections::BTreeMap;
 
@@ -6,88 +6,87 @@ use policy::pin::{Definition, Kind, Known, Standing, Why};
 
 use crate::StoreError;
 
-/// Definitions under one name that may wait; those that came first are forgotten beyond.
+/// Waiting definitions under one name; beyond, the oldest are forgotten.
 pub const MOST_HELD: usize = 8;
-/// Definitions of one kind that are remembered of a server.
+/// Definitions of one kind remembered of a server.
 pub const MOST: usize = 200_000;
-/// The same of what comes and goes, and how many of these wait at a time: whoever looks is not to be flooded. Those beyond wait their turn
-/// unseen.
+/// The same for passing kinds, and the bound of waiting ones at a time, lest reviewers be flooded. Those beyond wait their turn unseen.
 pub const MOST_PASSING: usize = 10_000;
 pub const MOST_PASSING_HELD: usize = 64;
 
-/// Owner of definitions: the mount, and by what its server is reached, so that another server under that name is another owner.
+/// Owner of definitions: the mount, and the address of its server, so that another server under the same mount is another owner.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
     pub mount: String,
     pub server: String,
 }
 
-/// Definition that is kept.
+/// A kept definition.
 #[derive(Debug, Clone)]
 pub struct Pin {
     pub source: Source,
     pub kind: Kind,
-    /// Name that the server gives: a tool or a prompt by its name, a resource by its URI.
+    /// The server's own name: of a tool or a prompt its name, of a resource its URI.
     pub name: String,
     pub standing: Standing,
     pub why: Why,
-    /// Time at which it was seen first, or somebody looked at it, in seconds since 1970.
+    /// First sight, or last look, in seconds since 1970.
     pub since: u64,
     pub definition: Definition,
 }
 
-/// Work on definitions within one go, and within one part of a go.
+/// Work on definitions in one go.
 pub type Together<'a> = &'a mut dyn FnMut(&mut dyn Pins);
-/// A piece of work among several in one go.
+/// A part of the work of one go.
 pub type Apart<'a> = &'a mut dyn FnMut(&mut dyn Pins) -> Result<(), StoreError>;
 
-/// Definitions that are kept. Every method fails when nothing can be read or written.
+/// Kept definitions. Every method fails when nothing can be read or written.
 pub trait Pins: Send {
-    /// Does `work` with one go: what it writes lasts when this returns. Nobody else writes meanwhile, and a handle that works go after go leaves
-    /// room for others in between.
+    /// Does `work` in one go: written definitions last on return. Nobody else writes meanwhile, and a handle with go after go leaves room
+    /// for others in between.
     ///
     /// # Errors
-    /// When nothing of it lasts.
+    /// When nothing of the work lasts.
     fn together(&mut self, work: Together<'_>) -> Result<(), StoreError>;
 
-    /// Does `work`, one of several with one go. Where it fails, nothing that it wrote is kept.
+    /// Does `work`, a part of one go. A failure undoes all its writes.
     ///
     /// # Errors
     /// Those of `work`.
     fn apart(&mut self, work: Apart<'_>) -> Result<(), StoreError>;
 
-    /// Definitions of one kind that are known of a server, by name.
+    /// Known definitions of a server of one kind, by name.
     ///
     /// # Errors
     /// When they can't be read.
     fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, StoreError>;
 
-    /// Remembers definitions of a server, of one kind, all or none. Where others may write, within [`Pins::together`].
+    /// Remembers definitions of a server, of one kind, all or none. Within [`Pins::together`] where others may write.
     ///
     /// # Errors
     /// When they can't be written.
     fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), StoreError>;
 
-    /// Definition of that name that was good last.
+    /// Last good definition of a name.
     ///
     /// # Errors
     /// When it can't be read.
     fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, StoreError>;
 
-    /// All that are kept of a mount, or of all of them: tools first, by name, those that stand longest first.
+    /// Kept definitions of a mount, or of all: tools first, by name, the oldest first.
     ///
     /// # Errors
     /// When they can't be read.
     fn all(&self, mount: Option<&str>) -> Result<Vec<Pin>, StoreError>;
 
-    /// Checks whether a server that says that it is a gate said so when it was first seen; remembered from now on, if it was never seen. A server
-    /// of which definitions are remembered was seen, and was no gate, unless `is_pinned_as_gate`.
+    /// Checks whether a self-styled gate was one at first sight; a server never seen before is remembered as a gate from now on. A server
+    /// with remembered definitions was seen, and was no gate, unless `is_pinned_as_gate`.
     ///
     /// # Errors
     /// When it can't be read or written.
     fn was_gate(&mut self, source: &Source, is_pinned_as_gate: bool, now: u64) -> Result<bool, StoreError>;
 
-    /// Sets how a definition stands, after somebody looked at it.
+    /// Sets the standing of a definition after a look.
     ///
     /// # Errors
     /// When it can't be written.
@@ -99,7 +98,7 @@ pub trait Pins: Send {
     /// When it can't be read.
     fn looked(&self, since: u64) -> Result<i64, StoreError>;
 
-    /// Looks after the one of that number, whichever gate wrote them down: mounts and kinds, with the last number.
+    /// Later looks than this number, of all gates: mounts and kinds, with the last number.
     ///
     /// # Errors
     /// When they can't be read.
@@ -107,7 +106,7 @@ pub trait Pins: Send {
 }
 
 impl dyn Pins + '_ {
-    /// Does work that gives something, as [`Pins::apart`] does.
+    /// Does work with a result, as [`Pins::apart`] does.
     ///
     /// # Errors
     /// Those of `work`.

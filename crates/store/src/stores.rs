@@ -1,4 +1,4 @@
-//! The stores of one gate, opened when they are needed. Which implementation they are of is decided where the gate is put together, not here.
+//! The stores of a gate, opened on demand. Does not choose the implementation: the composition of the gate does.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use mesh_proto::parent::Claim;
 
 use crate::{Bus, Claims, Lessons, Pending, Pins, StoreError};
 
-/// Claims that were kept, and where changes of them are.
+/// Kept claims, with the store for their changes.
 pub type OpenClaims = (Arc<dyn Claims>, Vec<Claim>);
 
-/// Stores of one place. What can't be opened may be opened later.
+/// Stores of one place. Failed openings may succeed later.
 pub trait Stores: Send + Sync {
     /// Opens the claims of a gate, and reads them.
     ///
@@ -18,7 +18,7 @@ pub trait Stores: Send + Sync {
     /// When they can't be kept.
     fn claims(&self, gate: &str) -> BoxFuture<'static, Result<OpenClaims, StoreError>>;
 
-    /// Opens the rows of a gate, and forgets those that have been over for long at `now`, in seconds since 1970.
+    /// Opens the rows of a gate, and forgets rows long ended at `now`, in seconds since 1970.
     ///
     /// # Errors
     /// When they can't be kept.
@@ -39,10 +39,10 @@ pub trait Stores: Send + Sync {
     /// Tells if anything was ever kept here.
     fn has_any(&self) -> bool;
 
-    /// News of somebody who looked at definitions.
+    /// News of looks at definitions.
     fn looks(&self) -> Arc<dyn Bus>;
 
-    /// Secret by which states of calls are sealed that wait for somebody; the same over restarts, and for all gates here.
+    /// Secret for sealing the states of waiting calls; the same over restarts, and for all gates here.
     ///
     /// # Errors
     /// When it can't be kept.

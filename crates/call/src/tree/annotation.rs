@@ -182,7 +182,7 @@ impl Pace {
             return false;
         }
         self.over.store(0, Ordering::Relaxed);
-        let class = LatencyClass::of(took);
+        let class = LatencyClass::of_duration(took);
         let place = LatencyClass::ALL.iter().position(|c| *c == class).and_then(|place| u8::try_from(place).ok()).unwrap_or_default();
         self.class.fetch_max(place, Ordering::Relaxed) < place
     }

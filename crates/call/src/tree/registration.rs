@@ -5,10 +5,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use mesh_proto::annotation::AuthScope;
-use mesh_proto::degraded::Degraded;
+use mesh_proto::degraded::DegradedTool;
 use mesh_proto::id::{NodeId, SessionKey};
 use mesh_proto::parent::Session;
-use mesh_proto::refusal::Ended;
+use mesh_proto::refusal::SessionEnd;
 
 use crate::way::error::CallError;
 
@@ -34,7 +34,7 @@ pub struct Registration {
 /// A registered server that is not there at present.
 #[derive(Debug)]
 pub struct Lost {
-    degraded: Degraded,
+    degraded: DegradedTool,
     since: SystemTime,
 }
 
@@ -55,7 +55,7 @@ impl Registration {
     }
 
     /// It is not there.
-    pub fn lose(&self, degraded: Degraded) {
+    pub fn lose(&self, degraded: DegradedTool) {
         let since = SystemTime::now().checked_sub(degraded.since.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
         self.lost.store(Some(Arc::new(Lost { degraded, since })));
     }
@@ -66,7 +66,7 @@ impl Registration {
             return CallError::Degraded(Box::new((lost.degraded, lost.since)));
         }
         let retry_after = if self.interval.is_zero() { Duration::from_secs(5) } else { self.interval };
-        let degraded = Degraded { since: Instant::now(), why: Ended::LinkLost, retry_after };
+        let degraded = DegradedTool { since: Instant::now(), why: SessionEnd::LinkLost, retry_after };
         CallError::Degraded(Box::new((degraded, unreachable_since)))
     }
 }

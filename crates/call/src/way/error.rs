@@ -18,7 +18,7 @@ use mcp_proto::era::STATELESS;
 use mcp_proto::header::Mismatch;
 use mcp_proto::json::quote;
 use mcp_proto::splice::{self, Change};
-use mesh_proto::degraded::Degraded;
+use mesh_proto::degraded::DegradedTool;
 use mesh_proto::refusal::Refusal as RouteRefusal;
 use policy::approval::{Refusal, Standing};
 use policy::budget::Exceeded;
@@ -62,7 +62,7 @@ pub enum CallError {
     ConfirmationRequired(Box<Pending>),
     /// The server of a tool is registered and not there at present; the call was not made (AX-61). Since when, on the wall clock.
     #[error("tool_degraded")]
-    Degraded(Box<(Degraded, SystemTime)>),
+    Degraded(Box<(DegradedTool, SystemTime)>),
     /// The rules do not allow it, or they hold and nothing has that name: outside the two look alike.
     #[error("{0}")]
     Denied(Box<Denied>),

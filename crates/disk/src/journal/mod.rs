@@ -299,7 +299,7 @@ impl Journal for DiskJournal {
     }
 
     fn count_refusal(&self, principal: &str, reason: &str) -> Way {
-        if self.takes() { self.repeats().take(principal, reason, self.is_full(), Instant::now()) } else { Way::Counted }
+        if self.takes() { self.repeats().count(principal, reason, self.is_full(), Instant::now()) } else { Way::Counted }
     }
 
     fn refuse(&self, way: Way, refusal: Refusal<'_>) {

@@ -71,7 +71,7 @@ impl Parts {
     pub(super) fn new(audit: &Audit) -> Self {
         let known = PartTable {
             parts: HashMap::new(),
-            others: Part::of(&LEFT_OUT.into()),
+            others: Part::empty(&LEFT_OUT.into()),
             tallies: BTreeMap::new(),
             open: 0,
             unread: VecDeque::new(),
@@ -191,7 +191,7 @@ impl PartTable {
             return Arc::clone(&self.others);
         }
         let name: Arc<str> = principal.into();
-        let part = Part::of(&name);
+        let part = Part::empty(&name);
         self.parts.insert(name, Arc::clone(&part));
         part
     }

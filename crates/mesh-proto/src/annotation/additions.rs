@@ -1,5 +1,5 @@
-//! What has to be added to a definition so that it carries its annotation (AX-33, AX-34). What a definition says itself is
-//! never replaced, except for hops, a raised latency class, and the availability of what is lost.
+//! Members to add to a definition, so that the annotation is complete (AX-33, AX-34). Replaces no member of the definition except hops, a
+//! raised latency class, and the availability of a lost server's tools.
 
 use serde_json::Value;
 
@@ -24,15 +24,15 @@ pub(super) const HOPS: u16 = 1 << 4;
 pub(super) const LATENCY_CLASS: u16 = 1 << 6;
 pub(super) const SAFETY: u16 = 1 << 9;
 
-/// The bit of a key of the schema.
+/// Gives the bit of a key of the schema.
 pub(super) fn of_key(key: &str) -> Option<u16> {
     KEYS.iter().position(|known| *known == key).map(|at| 1 << at)
 }
 
 impl Annotation {
-    /// The members to set in the `_meta` of the definition that this was read from: key and raw value.
+    /// Gives the members to set in the `_meta` of the original definition: key and raw value.
     ///
-    /// `lost` says that the tool's server is lost, so that it is listed as degraded (AX-61).
+    /// `lost` marks tools of a lost server, which are listed as degraded (AX-61).
     pub fn additions(&self, lost: bool) -> Vec<(&'static str, String)> {
         let word = |text: &str| Some(Value::from(text));
         let availability = if lost { Availability::Degraded } else { self.availability };

@@ -1,4 +1,4 @@
-//! The words of the annotation schema (MCP-AX 9.1), each list from the least risk to the most. Who says them is not known here.
+//! Words of the annotation schema (MCP-AX 9.1), each list from the least risk to the most. Reads no definitions.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ macro_rules! words {
         pub enum $name { $($(#[$each])* $variant,)+ }
 
         impl $name {
-            /// All of them, rising.
+            /// All words, rising.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word on the wire.
+            /// Gives the word on the wire.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
 
-            /// The meaning of a word.
+            /// Reads a word.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.as_str() == word)
             }
@@ -27,7 +27,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How long a call may take (AX-31).
+    /// Time limit of a call (AX-31).
     LatencyClass {
         /// 500 ms
         Realtime = "realtime",
@@ -37,17 +37,17 @@ words! {
         Standard = "standard",
         /// 120 s
         Slow = "slow",
-        /// As long as the caller will wait.
+        /// No limit but the caller's patience.
         Batch = "batch",
     }
 }
 
 words! {
-    /// What two calls may see of each other's state.
+    /// View of a call on the effects of other calls.
     Consistency {
-        /// All that was done before.
+        /// All effects of earlier calls.
         Strong = "strong",
-        /// All that was done before, some time later.
+        /// All effects of earlier calls, after a while.
         Eventual = "eventual",
         /// Nothing is promised.
         BestEffort = "best_effort",
@@ -55,45 +55,38 @@ words! {
 }
 
 words! {
-    /// What a call needs to be allowed to do (AX-41).
+    /// Permission needed by a call (AX-41).
     AuthScope {
-        /// Look.
         Read = "read",
-        /// Change.
         Write = "write",
-        /// Rule.
         Admin = "admin",
     }
 }
 
 words! {
-    /// What a call costs.
+    /// Cost of a call.
     CostClass {
-        /// Nothing.
         Free = "free",
-        /// Something.
         Metered = "metered",
-        /// Much.
         Expensive = "expensive",
     }
 }
 
 words! {
-    /// Whether the tool is there.
+    /// Availability of a tool.
     Availability {
-        /// Always.
         Always = "always",
         /// At certain times.
         Scheduled = "scheduled",
         /// Nothing is promised.
         BestEffort = "best_effort",
-        /// Listed, and calls may be refused (AX-61).
+        /// Listed, though calls may be refused (AX-61).
         Degraded = "degraded",
     }
 }
 
 impl LatencyClass {
-    /// How long a call of this class may take; `None`: the caller decides (MCP-AX 7.3, table 2).
+    /// Gives the time limit of a call; `None`: the caller decides (MCP-AX 7.3, table 2).
     pub fn timeout(self) -> Option<Duration> {
         match self {
             Self::Realtime => Some(Duration::from_millis(500)),
@@ -104,14 +97,14 @@ impl LatencyClass {
         }
     }
 
-    /// The least class whose time a call of this length keeps.
-    pub fn of(measured: Duration) -> Self {
+    /// Gives the least class with room for a call of this length.
+    pub fn of_duration(measured: Duration) -> Self {
         let keeps = |class: &&Self| class.timeout().is_none_or(|most| measured <= most);
         Self::ALL.iter().find(keeps).copied().unwrap_or(Self::Batch)
     }
 }
 
-/// How a tool is reached: `native`, `uart_cbor` and the like; 1 to 32 of a-z, 0-9 and `_`.
+/// Transport of a tool: `native`, `uart_cbor` and the like; 1 to 32 of a-z, 0-9 and `_`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Transport(std::borrow::Cow<'static, str>);
 
@@ -124,7 +117,7 @@ impl Transport {
         fits.then(|| Self(known.map_or_else(|| word.to_owned().into(), Into::into)))
     }
 
-    /// The word on the wire.
+    /// Gives the word on the wire.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -141,14 +134,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ax_31_each_class_has_its_time_and_a_measured_call_its_class() {
+    fn ax_31_durations_map_to_latency_classes() {
         let seconds = |class: LatencyClass| class.timeout().map(|t| t.as_secs_f64());
         assert_eq!(
             LatencyClass::ALL.iter().map(|c| seconds(*c)).collect::<Vec<_>>(),
             [Some(0.5), Some(5.0), Some(30.0), Some(120.0), None]
         );
         for (ms, class) in [(0, "realtime"), (500, "realtime"), (501, "fast"), (30_000, "standard"), (30_001, "slow"), (200_000, "batch")] {
-            assert_eq!(LatencyClass::of(Duration::from_millis(ms)).as_str(), class);
+            assert_eq!(LatencyClass::of_duration(Duration::from_millis(ms)).as_str(), class);
         }
     }
 }

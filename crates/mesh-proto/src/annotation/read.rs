@@ -1,18 +1,20 @@
-//! From a tool's definition to its annotation: what it says itself, what MCP's hints say, and else the careful value (AX-33).
-//! What the configuration wants comes after that, and not here.
+//! Reading of a definition's annotation: from the members of `_meta`, from MCP's hints, and else the careful values (AX-33). Does not apply
+//! the configuration.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::additions::{self, of_key};
-use super::{Annotation, AuthScope, Availability, Consistency, CostClass, IRREVERSIBLE_MUTABLE, LatencyClass, Said, Transport, key};
+use super::{
+    Annotation, AuthScope, Availability, Consistency, CostClass, IRREVERSIBLE_MUTABLE, LatencyClass, SpelledFields, Transport, key,
+};
 use crate::json::strict;
 
 impl Annotation {
-    /// The annotation of a tool that its aggregator lists, one hop further away than it says.
+    /// Reads the annotation of a listed tool, and adds the hop to the listing aggregator.
     ///
-    /// `definition` is the raw tool object. What is no object, and every value that is not of the schema, says nothing: the
-    /// careful value stands in for it, and the value itself travels on as it is.
+    /// `definition` is the raw tool object. Anything but an object, and values outside of the schema, count as silence: careful values take
+    /// their place, while the original values travel on unchanged.
     pub fn of_tool(definition: &[u8], transport: &Transport) -> Self {
         // A list would be read member by member as well.
         let object = definition.trim_ascii_start().starts_with(b"{");
@@ -22,13 +24,13 @@ impl Annotation {
         let mut annotation = from_hints(&hints, transport);
         meta.overlay(&mut annotation, &hints);
         annotation.hops = meta.hops().saturating_add(1);
-        annotation.said = meta.said();
+        annotation.said = meta.spelled_fields();
         annotation
     }
 }
 
-/// What is read of a definition. Its schemas, most of its bytes, are passed over. A member that stands twice could be read in two ways, so
-/// that nothing is believed.
+/// Members read of a definition. Schemas, the bulk of the bytes, are skipped. A duplicate member would be ambiguous, so that nothing of
+/// such a definition is believed.
 #[derive(Default, Deserialize)]
 struct Definition {
     #[serde(default, deserialize_with = "strict")]
@@ -37,7 +39,7 @@ struct Definition {
     meta: Value,
 }
 
-/// MCP's own annotations. Each is false only where it says so, or true only where it says so.
+/// MCP's own annotations. Only an explicit value counts.
 struct Hints<'a>(&'a Map<String, Value>);
 
 impl Hints<'_> {
@@ -67,7 +69,7 @@ fn from_hints(hints: &Hints<'_>, transport: &Transport) -> Annotation {
         availability: Availability::BestEffort,
         schema_version: None,
         hops: 1,
-        said: Said::default(),
+        said: SpelledFields::default(),
     }
 }
 
@@ -88,7 +90,7 @@ impl Meta<'_> {
         u8::try_from(said).unwrap_or(u8::MAX)
     }
 
-    /// Where the tool and its hints contradict each other, the more careful of the two holds.
+    /// Lets the more careful value win where the tool and its hints contradict each other.
     fn overlay(&self, a: &mut Annotation, hints: &Hints<'_>) {
         if let Some(mutable) = self.bool(key::MUTABLE) {
             a.mutable = mutable || hints.says("readOnlyHint") == Some(false);
@@ -136,9 +138,9 @@ impl Meta<'_> {
         a.schema_version = self.text(key::SCHEMA_VERSION).filter(|v| v.len() <= 64).map(str::to_owned);
     }
 
-    /// What stands there is left as it stands, whatever it is worth.
-    fn said(&self) -> Said {
+    /// Collects the members spelled out, whatever their values.
+    fn spelled_fields(&self) -> SpelledFields {
         let bits = self.0.keys().filter_map(|key| of_key(key)).fold(0, |bits, bit| bits | bit);
-        Said(bits & !additions::HOPS)
+        SpelledFields(bits & !additions::HOPS)
     }
 }

@@ -1,33 +1,24 @@
-//! What the configuration says of a tool. It may make a tool look riskier, and less risky only where it says that it trusts
-//! its own word more than the server's (AX-33). Which tools it speaks of is not known here.
+//! The operator's word on a tool. May make a tool look riskier, and less risky only with `trust` (AX-33). Does not choose the tools.
 
 use super::{Annotation, AuthScope, Availability, Consistency, CostClass, LatencyClass, additions, key};
 
-/// Values wanted for a tool; `None` leaves it as it is.
+/// Wanted values of a tool's annotation; `None`: no wish.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wishes {
-    /// Whether these hold even where they make a tool look less risky.
+    /// Applies values of less risk too.
     pub trust: bool,
-    /// How long a call may take.
     pub latency_class: Option<LatencyClass>,
-    /// What two calls see of each other.
     pub consistency: Option<Consistency>,
-    /// Whether it changes anything.
     pub mutable: Option<bool>,
-    /// Whether what it changes can be undone.
     pub reversible: Option<bool>,
-    /// Whether calling it twice is calling it once.
     pub idempotent: Option<bool>,
-    /// What a caller must be allowed to do.
     pub auth_scope: Option<AuthScope>,
-    /// What it costs.
     pub cost_class: Option<CostClass>,
-    /// Whether it is there.
     pub availability: Option<Availability>,
 }
 
 impl Wishes {
-    /// Applies them. What they change is written anew when the tool is listed, whatever its definition says.
+    /// Applies the wishes. Changed members are written anew when the tool is listed, whatever the definition holds.
     pub fn apply(&self, a: &mut Annotation) {
         let before = a.clone();
         let trust = self.trust;
@@ -54,7 +45,7 @@ impl Wishes {
     }
 }
 
-/// Takes what is wanted if it is riskier than what is, or trusted.
+/// Applies a wish for a riskier value, or any trusted wish.
 fn wish<T: Ord + Copy>(value: &mut T, wanted: Option<T>, trust: bool) {
     if let Some(wanted) = wanted.filter(|wanted| trust || *wanted > *value) {
         *value = wanted;

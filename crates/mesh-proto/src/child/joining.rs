@@ -1,18 +1,18 @@
-//! From nothing to a registration: whom to try, when, and what a refusal leads to. Nothing of what comes after.
+//! The way to a registration: choice of parents, timing, and reactions to refusals. Does not keep a registration alive.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use banyan_model::Now;
 
-use super::lineage::Told;
+use super::lineage::KnownSubtree;
 use super::output::{Event, Transmit};
-use super::{Child, Membership, Place, State, Timer};
-use crate::message::{Above, Refused, Registered, Request};
+use super::{Child, Membership, ParentLink, State, Timer};
+use crate::message::{Ancestry, ReceivedRefusal, RegistrationResult, Request};
 use crate::reply::Reply;
 
-/// How many intervals a parent gets to hear of what stands above it: it sends heartbeats more often. A tree that somebody lies in has to heal
-/// within three (AX-62), so that more of them can't be given.
+/// Intervals left to a parent for learning its ancestry, which travels with heartbeats and thus sooner. A tree with a liar has to heal
+/// within three (AX-62), which leaves no room for more.
 const HEARING: u32 = 1;
 
 impl Child {
@@ -22,7 +22,7 @@ impl Child {
         self.transmits.push_back(Transmit::Dial { parent });
     }
 
-    pub(super) fn register(&mut self, now: Now, at: Place, fallback: Option<Place>) {
+    pub(super) fn register(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>) {
         let mut register = self.settings.register.clone();
         if register.is_aggregator() {
             register.subtree = Some(self.subtree.clone());
@@ -35,19 +35,19 @@ impl Child {
         self.state = State::Registering { at, call, fallback };
     }
 
-    pub(super) fn registration_answered(&mut self, now: Now, at: Place, fallback: Option<Place>, reply: Reply<'_>) {
+    pub(super) fn registration_answered(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>, reply: Reply<'_>) {
         self.timers.cancel(&Timer::Answer);
         match reply {
-            Reply::Result(result) => match Registered::decode(result) {
+            Reply::Result(result) => match RegistrationResult::decode(result) {
                 Ok(registered) => self.registered(now, at, fallback, registered),
                 Err(_) => self.not_registered(now, at, fallback),
             },
-            Reply::Error(error) => self.refused(now, at, fallback, Refused::decode(error)),
+            Reply::Error(error) => self.refused(now, at, fallback, ReceivedRefusal::decode(error)),
             Reply::Lost | Reply::Mute => self.not_registered(now, at, fallback),
         }
     }
 
-    fn registered(&mut self, now: Now, at: Place, fallback: Option<Place>, registered: Registered) {
+    fn registered(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>, registered: RegistrationResult) {
         if let Some(old) = fallback {
             self.hang_up(old.link);
         }
@@ -56,9 +56,9 @@ impl Child {
             session: registered.session.clone(),
             parent_id: registered.aggregator_id,
             segment_length: registered.segment.as_str().len(),
-            above: Above::default(),
+            above: Ancestry::default(),
             heartbeats: BTreeSet::new(),
-            told: Told::all(self.settings.register.is_aggregator().then(|| self.subtree.clone())),
+            told: KnownSubtree::all(self.settings.register.is_aggregator().then(|| self.subtree.clone())),
             withheld: 0,
             excused: false,
             own_id_above: 0,
@@ -83,9 +83,9 @@ impl Child {
         self.tell_subtree(now);
     }
 
-    /// It was refused with a reason. Where that is a cycle which the parent knows nothing of, and hears nothing of in time either, somebody
-    /// below lies or is late to notice.
-    fn refused(&mut self, now: Now, at: Place, fallback: Option<Place>, refused: Refused) {
+    /// Reacts to a refusal with a reason. A cycle unknown to the parent, even after a while, means that a node below lies or is late to
+    /// notice.
+    fn refused(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>, refused: ReceivedRefusal) {
         let own = self.settings.register.aggregator_id;
         if refused.is("registration_cycle") && !refused.below_you {
             if self.may_still_hear(now, at.parent) {
@@ -116,8 +116,8 @@ impl Child {
         self.wait(now, next, link, wait);
     }
 
-    /// Whether the parent may yet learn that it stands below this one: what stands above is told from gate to gate, with heartbeats. Until it
-    /// had the time to, nobody is put out for what may be true.
+    /// Tells whether the parent may still learn of standing below this node: ancestry travels from gate to gate, with heartbeats. Until
+    /// then nobody is put out on a suspicion.
     fn may_still_hear(&mut self, now: Now, parent: usize) -> bool {
         let (doubted, since) = *self.doubted.get_or_insert((parent, now.instant));
         if doubted != parent {
@@ -127,8 +127,8 @@ impl Child {
         now.instant < since + self.interval() * HEARING
     }
 
-    /// The same parent, after an interval, or the one that it had meanwhile.
-    fn ask_again(&mut self, now: Now, at: Place, fallback: Option<Place>, refused: Refused) {
+    /// Asks the same parent again after an interval, or the previous parent.
+    fn ask_again(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>, refused: ReceivedRefusal) {
         self.events.push_back(Event::Refused { parent: at.parent, refused: Box::new(refused) });
         match fallback {
             Some(old) => {
@@ -139,9 +139,9 @@ impl Child {
         }
     }
 
-    /// Who brought what it was refused for is about to be put out, and then the same parent is asked again: nobody below shall decide
-    /// where it may register.
-    fn try_cleaned(&mut self, now: Now, at: Place, fallback: Option<Place>) {
+    /// Asks the same parent again after the sources of the unwanted ids are put out: no node below shall decide where this node may
+    /// register.
+    fn try_cleaned(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>) {
         if let Some(old) = fallback {
             self.hang_up(old.link);
         }
@@ -150,9 +150,9 @@ impl Child {
         self.wait(now, at.parent, Some(at.link), pause);
     }
 
-    /// There was no answer, or none that can be read. What the parent made of it is not known, so the link goes: that ends whatever
-    /// it made.
-    pub(super) fn not_registered(&mut self, now: Now, at: Place, fallback: Option<Place>) {
+    /// Reacts to a missing or illegible answer. The parent may have registered this node all the same; closing the link ends such a
+    /// registration.
+    pub(super) fn not_registered(&mut self, now: Now, at: ParentLink, fallback: Option<ParentLink>) {
         self.timers.cancel(&Timer::Answer);
         self.hang_up(at.link);
         match fallback {
@@ -161,7 +161,7 @@ impl Child {
         }
     }
 
-    /// A parent could not be had: the next one is tried, at once as long as there is one that was not tried yet.
+    /// Tries the next parent: at once in the first round, later with a pause.
     pub(super) fn try_next(&mut self, now: Now, parent: usize) {
         self.timers.cancel(&Timer::Answer);
         self.attempts += 1;
@@ -179,13 +179,13 @@ impl Child {
     pub(super) fn try_again(&mut self, now: Now) {
         self.timers.cancel(&Timer::Dial);
         match self.state {
-            State::Waiting { parent, link: Some(link) } => self.register(now, Place { parent, link }, None),
+            State::Waiting { parent, link: Some(link) } => self.register(now, ParentLink { parent, link }, None),
             State::Waiting { parent, link: None } => self.dial(now, parent),
             State::Dialling { .. } | State::Leaving { .. } | State::Registered(_) | State::Registering { .. } | State::Stopped => {}
         }
     }
 
-    /// What was waited for did not come.
+    /// Reacts to an answer overdue.
     pub(super) fn answer_missing(&mut self, now: Now) {
         match self.state.clone() {
             State::Dialling { parent } => self.try_next(now, parent),
@@ -195,7 +195,7 @@ impl Child {
         }
     }
 
-    /// Longer each time, up to a bound, and never the same for two.
+    /// Gives a pause that grows with the attempts up to a bound, with jitter.
     pub(super) fn backoff(&mut self) -> Duration {
         let doubled = self.settings.backoff_least.saturating_mul(1 << self.attempts.min(16));
         let most = doubled.min(self.settings.backoff_most());

@@ -1,5 +1,5 @@
-//! Telling the parent which aggregators stand below, as that changes (AX-24): one change at a time, and everything anew when one
-//! went wrong. Which they are is the aggregator machine's to know, not decided here.
+//! Announcement of the aggregators below to the parent (AX-24): one change at a time, and the whole set after a failure. The aggregator
+//! machine, not this module, knows the set.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -9,30 +9,29 @@ use banyan_model::Now;
 use super::output::Event;
 use super::{Child, State};
 use crate::id::{CallId, NodeId};
-use crate::message::{Refused, Request, Subtree, SubtreeChange};
+use crate::message::{ReceivedRefusal, Request, Subtree, SubtreeChange};
 
-/// A change that is not answered yet.
+/// A change without an answer yet.
 #[derive(Debug, Clone)]
-struct Asked {
+struct PendingChange {
     call: CallId,
     ids: BTreeSet<NodeId>,
     at: Instant,
 }
 
-/// What the parent knows.
+/// Subtree as known to the parent.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
-    /// The set it took last; `None`: it is not known, so that everything has to be sent.
+pub(super) struct KnownSubtree {
+    /// Set accepted last; `None`: unknown, so that the whole set has to be sent.
     taken: Option<BTreeSet<NodeId>>,
     version: u64,
-    /// The set that was sent and is not answered yet.
-    asked: Option<Asked>,
-    /// The set that it refused: sending it again would lead nowhere.
+    asked: Option<PendingChange>,
+    /// Set refused by the parent: sending the same again would be futile.
     refused: Option<BTreeSet<NodeId>>,
 }
 
-impl Told {
-    /// The parent knows this set from the registration.
+impl KnownSubtree {
+    /// Begins with the set of the registration.
     pub(super) fn all(ids: Option<BTreeSet<NodeId>>) -> Self {
         Self { taken: ids, version: 0, asked: None, refused: None }
     }
@@ -41,7 +40,7 @@ impl Told {
         self.asked.as_ref().is_some_and(|asked| asked.call == call)
     }
 
-    /// What to send for the parent to know `ids`; `None` when it does, or is being told.
+    /// Gives the change that would bring the parent to `ids`; `None`: no need, or a change is under way.
     fn change(&self, ids: &BTreeSet<NodeId>) -> Option<SubtreeChange> {
         if self.asked.is_some() || self.refused.as_ref() == Some(ids) {
             return None;
@@ -58,8 +57,8 @@ impl Told {
 }
 
 impl Child {
-    /// The aggregators below, and this one, are these. Of no effect for a plain subserver. If that is what a registration was refused
-    /// for, it registers at once: before whoever brought what is gone can bring it again.
+    /// Takes the ids of the aggregators below, and the own id. Without effect for a plain subserver. If these ids lack the reason of a
+    /// refusal, registers at once, before their source can bring them back.
     pub fn handle_subtree(&mut self, now: Now, ids: BTreeSet<NodeId>) {
         if !self.settings.register.is_aggregator() {
             return;
@@ -83,11 +82,11 @@ impl Child {
         let (link, session, version) = (membership.at.link, membership.session.clone(), membership.told.version);
         let call = self.request(link, &Request::Subtree(Subtree { session, version, change }));
         if let State::Registered(membership) = &mut self.state {
-            membership.told.asked = Some(Asked { call, ids: self.subtree.clone(), at: now.instant });
+            membership.told.asked = Some(PendingChange { call, ids: self.subtree.clone(), at: now.instant });
         }
     }
 
-    /// A change that was not answered within an interval is taken for lost.
+    /// Takes a change without an answer within an interval for lost.
     pub(super) fn give_up_telling(&mut self, now: Now) {
         let interval = self.interval();
         let State::Registered(membership) = &mut self.state else { return };
@@ -96,10 +95,10 @@ impl Child {
         }
     }
 
-    /// The parent took a change, refused it, or said nothing: then everything is sent anew, with the next heartbeat.
-    pub(super) fn subtree_answered(&mut self, now: Now, call: CallId, answer: Option<Result<(), Refused>>) {
+    /// Takes the answer to a change. After a refusal or silence the whole set is sent with the next heartbeat.
+    pub(super) fn subtree_answered(&mut self, now: Now, call: CallId, answer: Option<Result<(), ReceivedRefusal>>) {
         let State::Registered(membership) = &mut self.state else { return };
-        let Some(Asked { ids: sent, .. }) = membership.told.asked.take_if(|asked| asked.call == call) else { return };
+        let Some(PendingChange { ids: sent, .. }) = membership.told.asked.take_if(|asked| asked.call == call) else { return };
         match answer {
             Some(Ok(())) => {
                 membership.told.taken = Some(sent);

@@ -1,5 +1,4 @@
-//! A registration that is alive: heartbeats, what their answers say, and how it is noticed that the parent is gone. How to get
-//! another one is not decided here.
+//! Life of a registration: heartbeats, their answers, and signs of a lost parent. Finds no new parent.
 
 use std::time::{Duration, Instant};
 
@@ -8,18 +7,18 @@ use banyan_model::Now;
 use super::output::{Event, LostWhy};
 use super::{Child, Membership, State, Timer};
 use crate::id::CallId;
-use crate::message::{Above, Alive, Heartbeat, Refused, Request};
-use crate::refusal::Ended;
+use crate::message::{Ancestry, Heartbeat, HeartbeatAnswer, ReceivedRefusal, Request};
+use crate::refusal::SessionEnd;
 use crate::reply::Reply;
 
-/// How much later than it asked the machine may be called before it takes itself, and not its parent, for the one that slept.
+/// Lateness of a timer beyond which the machine blames its own sleep instead of the parent.
 const OVERSLEPT: Duration = Duration::from_secs(1);
 
-/// How many heartbeats are waited for at most.
+/// Most heartbeats awaited.
 const UNANSWERED: usize = 8;
 
 impl Child {
-    /// The next heartbeat goes out well within the interval, and not when everybody else's does.
+    /// Plans the next heartbeat well within the interval, and not in step with others.
     pub(super) fn plan_heartbeat(&mut self, now: Now) {
         let interval = self.interval();
         if !interval.is_zero() {
@@ -28,8 +27,8 @@ impl Child {
         }
     }
 
-    /// The parent was heard of. It is given up after two intervals of silence: that leaves one of the three, after which it would
-    /// give us up, to register elsewhere.
+    /// Notes a sign of the parent. After two intervals of silence the parent is given up, which leaves one of the three intervals before
+    /// the parent would give up this node, for registering elsewhere.
     pub(super) fn hear(&mut self, now: Now) {
         let interval = self.interval();
         if let State::Registered(membership) = &mut self.state {
@@ -55,7 +54,7 @@ impl Child {
         self.tell_subtree(now);
     }
 
-    /// Whoever was called much too late has slept, and the answers may be waiting: the parent gets one more interval, once.
+    /// Reacts to silence. A machine woken much too late has slept, and answers may be waiting: so the parent gets one more interval, once.
     pub(super) fn silence(&mut self, now: Now, due: Instant) {
         let State::Registered(membership) = &mut self.state else { return };
         if due + OVERSLEPT < now.instant && !std::mem::replace(&mut membership.excused, true) {
@@ -77,7 +76,7 @@ impl Child {
         match reply {
             Reply::Lost | Reply::Mute => self.subtree_answered(now, call, None),
             Reply::Error(error) => {
-                let refused = Refused::decode(error);
+                let refused = ReceivedRefusal::decode(error);
                 if refused.is("unknown_session") {
                     return self.forgotten(now, membership, refused);
                 }
@@ -87,14 +86,14 @@ impl Child {
             Reply::Result(result) => {
                 self.hear(now);
                 self.subtree_answered(now, call, Some(Ok(())));
-                if let (true, Ok(alive)) = (heartbeat, Alive::decode(result)) {
+                if let (true, Ok(alive)) = (heartbeat, HeartbeatAnswer::decode(result)) {
                     self.alive(now, alive);
                 }
             }
         }
     }
 
-    fn alive(&mut self, now: Now, alive: Alive) {
+    fn alive(&mut self, now: Now, alive: HeartbeatAnswer) {
         self.attempts = 0;
         let State::Registered(membership) = &mut self.state else { return };
         if std::mem::replace(&mut membership.withheld, alive.withheld) != alive.withheld {
@@ -104,8 +103,8 @@ impl Child {
         self.leave_own_lineage(now);
     }
 
-    /// What stands above the parent, seen from here.
-    pub(super) fn take_above(&mut self, mut above: Above) {
+    /// Takes the parent's ancestry, seen from here.
+    pub(super) fn take_above(&mut self, mut above: Ancestry) {
         let State::Registered(membership) = &mut self.state else { return };
         above.prefix_length += membership.segment_length + 1;
         if membership.above != above {
@@ -114,7 +113,7 @@ impl Child {
         }
     }
 
-    /// Its own id above it twice in a row: it is in a cycle that nobody has broken, and so does it.
+    /// Leaves after the second answer in a row with the own id among the ancestors: the node is in an unbroken cycle.
     fn leave_own_lineage(&mut self, now: Now) {
         let own = self.settings.register.aggregator_id;
         let State::Registered(membership) = &mut self.state else { return };
@@ -127,11 +126,11 @@ impl Child {
         }
     }
 
-    /// The parent does not know the session: it restarted, or ended it. Then it registers anew at once, over the same link, unless the
-    /// session ended for what would end the next one too, or it was forgotten right away. Where the session brought a cycle, the answer to the
-    /// next registration says through whom.
-    fn forgotten(&mut self, now: Now, membership: &Membership, refused: Refused) {
-        let at_fault = refused.ended == Some(Ended::DottedName);
+    /// Reacts to a session unknown to the parent, which restarted or ended the session. Registers anew at once over the same link, unless
+    /// the old session ended for a lasting reason, or was forgotten right away. After a cycle the answer to the next registration names the
+    /// source.
+    fn forgotten(&mut self, now: Now, membership: &Membership, refused: ReceivedRefusal) {
+        let at_fault = refused.ended == Some(SessionEnd::DottedName);
         let at = membership.at;
         self.gone(membership, LostWhy::Forgotten);
         if !at_fault && self.attempts == 0 {
@@ -144,7 +143,7 @@ impl Child {
         self.wait(now, at.parent, Some(at.link), wait);
     }
 
-    /// The parent is given up, with its link. The next one is tried soon, but not by everybody at once.
+    /// Gives up the parent, with the link. The next attempt follows soon, but not in step with others.
     pub(super) fn lose(&mut self, now: Now, membership: &Membership, why: LostWhy) {
         let at = membership.at;
         self.gone(membership, why);
@@ -154,12 +153,12 @@ impl Child {
         self.wait(now, next, None, spread);
     }
 
-    /// It is registered no more.
+    /// Ends the registration.
     pub(super) fn gone(&mut self, membership: &Membership, why: LostWhy) {
         for timer in [Timer::Heartbeat, Timer::Return, Timer::Silence] {
             self.timers.cancel(&timer);
         }
         self.events.push_back(Event::Lost { parent: membership.at.parent, why });
-        self.events.push_back(Event::Above(Above::default()));
+        self.events.push_back(Event::Above(Ancestry::default()));
     }
 }

@@ -1,10 +1,10 @@
-//! Leaving a parent of its own will: for one that it prefers, or for good. It lets go before it takes hold elsewhere, never the other
-//! way round (AX-25).
+//! Voluntary moves: to a preferred parent, or out of the tree. The machine lets go before taking hold elsewhere, never the other way round
+//! (AX-25).
 
 use banyan_model::Now;
 
 use super::output::{Event, LostWhy, Transmit};
-use super::{Child, Place, State, Then, Timer};
+use super::{Child, ParentLink, State, Then, Timer};
 use crate::message::{Deregister, Request};
 
 impl Child {
@@ -40,7 +40,7 @@ impl Child {
         }
     }
 
-    /// A better parent is tried later, and later still if that was in vain.
+    /// Plans the next try of a preferred parent, later after each failure.
     pub(super) fn return_later(&mut self, now: Now) {
         let State::Registered(membership) = &mut self.state else { return };
         membership.scouting = None;
@@ -50,7 +50,7 @@ impl Child {
         self.timers.set(Timer::Return, now.instant + pause);
     }
 
-    /// Looks whether a better parent can be reached at all, while it stays registered where it is.
+    /// Dials a preferred parent while staying registered.
     pub(super) fn scout(&mut self, now: Now) {
         let State::Registered(membership) = &mut self.state else { return };
         if membership.scouting.is_some() || membership.at.parent == 0 {
@@ -62,16 +62,16 @@ impl Child {
         self.timers.set(Timer::Return, now.instant + self.settings.answer_timeout());
     }
 
-    /// It can: the registration here is given up, and only then asked for there.
-    pub(super) fn leave_for(&mut self, now: Now, next: Place) {
+    /// Leaves for a preferred parent within reach: gives up this registration, then asks there.
+    pub(super) fn leave_for(&mut self, now: Now, next: ParentLink) {
         let State::Registered(membership) = self.state.clone() else { return };
         let call = self.deregister(now, membership.at, membership.session.clone());
         self.gone(&membership, LostWhy::Leaving);
         self.state = State::Leaving { from: membership.at, call, then: Then::Register(next) };
     }
 
-    /// The parent knows that it left.
-    pub(super) fn left(&mut self, now: Now, from: Place, then: Then) {
+    /// Goes on after the parent's answer to the farewell.
+    pub(super) fn left(&mut self, now: Now, from: ParentLink, then: Then) {
         self.timers.cancel(&Timer::Answer);
         match then {
             Then::Register(next) => self.register(now, next, (next != from).then_some(from)),
@@ -82,14 +82,14 @@ impl Child {
         }
     }
 
-    /// The parent did not say that it let go. It does once the link is gone, and until then there is no way back.
-    pub(super) fn left_unheard(&mut self, now: Now, from: Place, then: Then) {
+    /// Goes on without an answer to the farewell. The parent lets go once the link is gone; until then there is no way back.
+    pub(super) fn left_unheard(&mut self, now: Now, from: ParentLink, then: Then) {
         self.hang_up(from.link);
         self.left_without_link(now, from, then);
     }
 
-    /// The link to the parent that it left is gone.
-    pub(super) fn left_without_link(&mut self, now: Now, from: Place, then: Then) {
+    /// Goes on without a link to the previous parent.
+    pub(super) fn left_without_link(&mut self, now: Now, from: ParentLink, then: Then) {
         self.timers.cancel(&Timer::Answer);
         match then {
             Then::Register(next) if next != from => self.register(now, next, None),
@@ -98,7 +98,7 @@ impl Child {
         }
     }
 
-    fn deregister(&mut self, now: Now, at: Place, session: crate::id::SessionId) -> crate::id::CallId {
+    fn deregister(&mut self, now: Now, at: ParentLink, session: crate::id::SessionId) -> crate::id::CallId {
         self.timers.set(Timer::Answer, now.instant + self.settings.answer_timeout());
         self.request(at.link, &Request::Deregister(Deregister { session }))
     }

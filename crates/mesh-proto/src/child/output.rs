@@ -1,95 +1,72 @@
-//! What comes out of the machine of a subserver. It is not carried out here.
+//! Outputs of a subserver's machine. Carries nothing out.
 
 use crate::id::{CallId, LinkId, NodeId};
-use crate::message::{Above, Method, Refused, Registered};
+use crate::message::{Ancestry, Method, ReceivedRefusal, RegistrationResult};
 
-/// Something to do on the network.
+/// An order for the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
     /// Connect to a parent, then call `handle_link_up` or `handle_dial_failed`.
     Dial {
-        /// Which, counted from 0, the preferred one first.
+        /// Counted from 0, the preferred parent first.
         parent: usize,
     },
-    /// Close a link. That it is closed need not be told.
-    HangUp {
-        /// Which.
-        link: LinkId,
-    },
+    /// Close a link, without a report.
+    HangUp { link: LinkId },
     /// A request of MCP-AX.
     Request {
-        /// On which link.
         link: LinkId,
-        /// How the reply names it.
+        /// Name for the reply.
         call: CallId,
-        /// The method.
         method: Method,
         /// The raw params.
         params: String,
     },
 }
 
-/// ChildOutput of the machine: all events before the first message, for a driver enters what happened before it tells anybody.
+/// Output of the machine: all events before the first message, so that a driver records before anybody hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChildOutput {
-    /// News for the driver.
     Event(Event),
-    /// A message or order for the network.
     Transmit(Transmit),
 }
 
-/// Something the driver has to know.
+/// An event for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// What stands above changed: hand it to the machine of the same node's aggregator, if it is one.
-    Above(Above),
-    /// These ids stand below and above: hand them to the machine of the same node's aggregator.
-    Cycle {
-        /// Which.
-        ids: Vec<NodeId>,
-    },
-    /// It is registered no more.
-    Lost {
-        /// With which parent it was.
-        parent: usize,
-        /// Why.
-        why: LostWhy,
-    },
-    /// A parent refused it. It tries again, there or elsewhere.
-    Refused {
-        /// Which parent.
-        parent: usize,
-        /// Why.
-        refused: Box<Refused>,
-    },
-    /// It is registered. Tools are listed and called over this link, or over that which the parent dials.
+    /// New ancestry: to be handed to the machine of the same node's aggregator, if any.
+    Above(Ancestry),
+    /// Ids both below and above: to be handed to the machine of the same node's aggregator.
+    Cycle { ids: Vec<NodeId> },
+    /// The registration is over.
+    Lost { parent: usize, why: LostWhy },
+    /// A parent refused the registration. The machine tries again, there or elsewhere.
+    Refused { parent: usize, refused: Box<ReceivedRefusal> },
+    /// The registration is made. Tools are listed and called over this link, or over a link dialled by the parent.
     Registered {
-        /// With which parent.
         parent: usize,
-        /// Over which link.
         link: LinkId,
-        /// What the parent answered.
-        registered: Box<Registered>,
+        /// The parent's answer.
+        registered: Box<RegistrationResult>,
     },
-    /// It has left the tree, as it was told to.
+    /// The tree was left as ordered.
     Stopped,
-    /// How many of its tools the parent does not show.
+    /// Number of tools hidden by the parent.
     Withheld(u64),
 }
 
-/// Why a registration is over.
+/// Reasons for the end of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LostWhy {
-    /// Its own id stands above it.
+    /// The own id was among the ancestors.
     Cycle,
-    /// The parent does not know it: it restarted, or ended the session.
+    /// The parent restarted, or ended the session.
     Forgotten,
-    /// It left for a parent that it prefers.
+    /// A preferred parent was in reach.
     Leaving,
-    /// The link broke.
     LinkLost,
-    /// The parent answers nothing.
+    /// The parent did not answer.
     Silent,
-    /// It was told to leave.
+    /// The driver ordered a stop.
     Stopped,
 }

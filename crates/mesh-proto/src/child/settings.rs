@@ -1,28 +1,28 @@
-//! How a node joins its tree. Where its parents are is the driver's to know, not kept here.
+//! Settings of a node's way into a tree. Without addresses of parents, which the driver has.
 
 use std::time::Duration;
 
 use crate::message::Register;
 
-/// The settings of one subserver.
+/// Settings of a subserver.
 #[derive(Debug, Clone)]
 pub struct ChildSettings {
-    /// What it registers with. The machine fills in the subtree and whether the parent is a backup.
+    /// RegistrationResult to make. The machine fills in subtree and backup.
     pub register: Register,
-    /// How many parents it may have, the preferred one first.
+    /// Number of parents, the preferred first.
     pub parents: usize,
-    /// How long it waits at first before it tries again.
+    /// First pause before another attempt.
     pub backoff_least: Duration,
-    /// How long at most. Never more than a heartbeat interval, so that the tree is whole again soon after what broke it is.
+    /// Longest pause, capped at a heartbeat interval, so that a mended tree is soon whole.
     pub backoff_most: Duration,
-    /// How long an answer or a connection is waited for. Never more than half a heartbeat interval.
+    /// Patience for an answer or a connection, capped at half a heartbeat interval.
     pub answer_timeout: Duration,
-    /// How long it stays with a backup before it tries a parent that it prefers; longer each time that fails.
+    /// Stay with a backup before the first try of a preferred parent; doubled after each failure.
     pub return_after: Duration,
 }
 
 impl ChildSettings {
-    /// The defaults, for one parent.
+    /// Gives the defaults, for one parent.
     pub fn new(register: Register) -> Self {
         Self {
             register,

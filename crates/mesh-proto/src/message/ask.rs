@@ -1,5 +1,4 @@
-//! `mcpax/parent`: which aggregator are you registered with? Asked by an aggregator of a subserver (AX-25, ours).
-//! What follows from the answer is not decided here.
+//! `mcpax/parent`: an aggregator's question for a subserver's current registration (AX-25, ours). Draws no conclusions.
 
 use serde_json::json;
 
@@ -12,9 +11,9 @@ use crate::refusal::Refusal;
 /// The params of `mcpax/parent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AskParent {
-    /// Who asks.
+    /// The asking aggregator.
     pub aggregator_id: NodeId,
-    /// Who is asked: one link may carry the registrations of several subservers.
+    /// The asked subserver: one link may carry the registrations of several.
     pub subserver_id: NodeId,
 }
 
@@ -31,21 +30,21 @@ impl AskParent {
 
 /// The result of `mcpax/parent`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ParentIs {
-    /// With whom it is registered; `None` with nobody.
+pub struct ParentAnswer {
+    /// Aggregator of the current registration, if any.
     pub parent_id: Option<NodeId>,
 }
 
-impl ParentIs {
+impl ParentAnswer {
     /// Reads a result.
     ///
     /// # Errors
-    /// Whatever is wrong with it.
+    /// Any fault of the result.
     pub fn decode(result: &[u8]) -> Result<Self, Refusal> {
         Ok(Self { parent_id: object(result, MAX_BYTES)?.optional("parent_id", id, ID)? })
     }
 
-    /// Its text.
+    /// Writes the JSON.
     pub fn encode(&self) -> String {
         json!({ "parent_id": self.parent_id.map(|id| id.to_string()) }).to_string()
     }

@@ -1,14 +1,13 @@
-//! What a session may spend (MCP-AX 6.2 and 11.4). Counting is not done here.
+//! Spending limits of a session (MCP-AX 6.2 and 11.4). Counts nothing.
 
 use serde_json::{Map, Value};
 
 use crate::json::Object;
 use crate::refusal::Refusal;
 
-/// Limits of one session; `None` is without limit.
+/// Limits of a session; `None`: unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Budget {
-    /// Calls in any minute.
     pub calls_per_minute: Option<u64>,
     /// Calls that change something, for the whole session.
     pub mutable_calls_per_session: Option<u64>,

@@ -1,10 +1,10 @@
-//! `mcpax/heartbeat` and `mcpax/deregister` (MCP-AX 6.3). When they are due is not known here.
+//! `mcpax/heartbeat` and `mcpax/deregister` (MCP-AX 6.3). Does not know their time.
 
 use serde_json::{Value, json};
 
 use super::limit::MAX_BYTES;
 use super::node_ids::session;
-use super::registered::Above;
+use super::registered::Ancestry;
 use crate::id::SessionId;
 use crate::json::object;
 use crate::refusal::Refusal;
@@ -12,7 +12,6 @@ use crate::refusal::Refusal;
 /// The params of `mcpax/heartbeat`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Heartbeat {
-    /// Which session lives.
     pub session: SessionId,
 }
 
@@ -28,25 +27,25 @@ impl Heartbeat {
 
 /// The result of `mcpax/heartbeat`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Alive {
-    /// What stands above, which may have changed.
-    pub above: Above,
-    /// How many of the listed tools are not shown to anybody, for reasons that the aggregator's operator can see.
+pub struct HeartbeatAnswer {
+    /// Current ancestry.
+    pub above: Ancestry,
+    /// Number of listed tools hidden from everybody, for reasons visible to the aggregator's operator.
     pub withheld: u64,
 }
 
-impl Alive {
+impl HeartbeatAnswer {
     /// Reads a result.
     ///
     /// # Errors
-    /// Whatever is wrong with it.
+    /// Any fault of the result.
     pub fn decode(result: &[u8]) -> Result<Self, Refusal> {
         let result = object(result, MAX_BYTES)?;
         let withheld = result.optional("withheld", Value::as_u64, "a whole number")?.unwrap_or_default();
-        Ok(Self { above: Above::read(&result)?, withheld })
+        Ok(Self { above: Ancestry::read(&result)?, withheld })
     }
 
-    /// Its text.
+    /// Writes the JSON.
     pub fn encode(&self) -> String {
         let mut members = self.above.write();
         members.insert("status".into(), "alive".into());
@@ -57,10 +56,9 @@ impl Alive {
     }
 }
 
-/// The params of `mcpax/deregister`. Its result is any object.
+/// The params of `mcpax/deregister`. Any object is a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Deregister {
-    /// Which session ends.
     pub session: SessionId,
 }
 

@@ -1,4 +1,4 @@
-//! A refusal as it comes back to whoever asked. Codes are not looked at: `data.reason` says what it is.
+//! Refusals as received by the requester. `data.reason` tells refusals apart, codes do not.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use super::limit::{MAX_BYTES, MAX_SUBTREE_IDS};
 use super::node_ids::set;
 use crate::id::NodeId;
 use crate::json::object;
-use crate::refusal::Ended;
+use crate::refusal::SessionEnd;
 
-/// What is understood of an error object.
+/// Legible parts of an error object.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Refused {
-    /// The code, 0 where it has none.
+pub struct ReceivedRefusal {
+    /// 0 where absent.
     pub code: i64,
-    /// `data.reason`, or the message where there is no reason; at most 200 characters.
+    /// `data.reason`, or else the message; at most 200 characters.
     pub reason: String,
     /// `data.hint`, for people; at most 1000 characters.
     pub hint: String,
-    /// When to try again.
+    /// Time to wait.
     pub retry_after: Option<Duration>,
-    /// The ids that a cycle would go through.
+    /// Ids on the path of a cycle.
     pub ids: Vec<NodeId>,
-    /// Why the session ended that is not known any more.
-    pub ended: Option<Ended>,
-    /// Whether whoever refuses says that it stands below the one refused.
+    /// Reason for the end of an unknown session.
+    pub ended: Option<SessionEnd>,
+    /// The refusing node claims to stand below the refused.
     pub below_you: bool,
 }
 
-impl Refused {
-    /// Reads the raw `error` object; what cannot be read is a refusal without a reason.
+impl ReceivedRefusal {
+    /// Reads the raw `error` object; illegible text counts as a refusal without a reason.
     pub fn decode(error: &[u8]) -> Self {
         let Ok(error) = object(error, MAX_BYTES) else { return Self::default() };
         let cut = |text: &str, most| text.chars().take(most).collect::<String>();
@@ -44,13 +44,13 @@ impl Refused {
         }
         refused.hint = cut(text("hint").unwrap_or_default(), 1000);
         refused.retry_after = data.get("retry_after_ms").and_then(Value::as_u64).map(Duration::from_millis);
-        refused.ended = text("ended").and_then(Ended::parse);
+        refused.ended = text("ended").and_then(SessionEnd::parse);
         refused.below_you = data.get("below_you").and_then(Value::as_bool).unwrap_or_default();
         refused.ids = set(&data, "ids", MAX_SUBTREE_IDS).ok().flatten().unwrap_or_default().into_iter().collect();
         refused
     }
 
-    /// Whether it is the refusal with this stable message.
+    /// Compares the stable message.
     pub fn is(&self, reason: &str) -> bool {
         self.reason == reason
     }
@@ -66,9 +66,9 @@ mod tests {
         let refusal = Refusal::RegistrationCycle { ids: vec![NodeId::new(1), NodeId::new(2)], below_you: true };
         let error = refusal.error();
         let refused =
-            Refused::decode(format!(r#"{{"code":{},"message":"{}","data":{}}}"#, error.code, error.message, error.data).as_bytes());
+            ReceivedRefusal::decode(format!(r#"{{"code":{},"message":"{}","data":{}}}"#, error.code, error.message, error.data).as_bytes());
         assert!(refused.is("registration_cycle") && refused.below_you && refused.ids.len() == 2);
-        assert!(Refused::decode(br#"{"code":-32601,"message":"no"}"#).is("no"));
-        assert_eq!(Refused::decode(b"nonsense"), Refused::default());
+        assert!(ReceivedRefusal::decode(br#"{"code":-32601,"message":"no"}"#).is("no"));
+        assert_eq!(ReceivedRefusal::decode(b"nonsense"), ReceivedRefusal::default());
     }
 }

@@ -1,4 +1,4 @@
-//! `mcpax/register` (MCP-AX 6.1, AX-20). Whether the registration is allowed is not decided here.
+//! `mcpax/register` (MCP-AX 6.1, AX-20). Does not decide on the registration.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,44 +19,40 @@ use crate::refusal::Refusal;
 /// The params of `mcpax/register`. `aggregator_id`, `authority_proof`, `backup` and `url` are ours.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
-    /// Who registers, over sessions and reboots.
+    /// Stable over sessions and reboots.
     pub subserver_id: NodeId,
-    /// The segment it wants.
+    /// Wanted segment.
     pub segment: Segment,
-    /// Who it says it is.
+    /// Alleged authority.
     pub authority: Option<Authority>,
-    /// What proves that, where a certificate does not.
+    /// Proof of the authority, unless a certificate proves the same.
     pub authority_proof: Option<Proof>,
-    /// What it has.
     pub capabilities: Capabilities,
-    /// How often it will send heartbeats; zero: never.
+    /// Zero: no heartbeats.
     pub heartbeat_interval: Duration,
-    /// How it is reached.
     pub transport: Transport,
-    /// What may be asked of it; `None`: anything (AX-41).
+    /// Permission for calls of the subserver; `None`: all (AX-41).
     pub auth_scope: Option<AuthScope>,
-    /// Its id as an aggregator, where it is one.
+    /// Id of the node as an aggregator, if any.
     pub aggregator_id: Option<NodeId>,
-    /// The ids of the aggregators below and of itself; `None` from a plain subserver.
+    /// Ids of the aggregators below and the own id; `None`: a plain subserver.
     pub subtree: Option<BTreeSet<NodeId>>,
-    /// Where the parent may dial; `None`: over the link on which this came.
+    /// Address for connections from the parent; `None`: the link of the registration serves both ways.
     pub url: Option<String>,
-    /// Whether it comes here only because a parent that it prefers does not answer.
+    /// The registration is a makeshift while a preferred parent does not answer.
     pub backup: bool,
 }
 
-/// What a subserver has to offer.
+/// Offers of a subserver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
-    /// Tools.
     pub tools: bool,
-    /// Resources.
     pub resources: bool,
-    /// It sends notifications.
+    /// The subserver sends notifications.
     pub notifications: bool,
 }
 
-/// A proof of authority: a signed token, opaque here. It does not print itself.
+/// A proof of authority: a signed token, opaque here, and hidden from debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proof(String);
 
@@ -67,7 +63,7 @@ impl Proof {
         legal.then(|| Self(text.to_owned()))
     }
 
-    /// The token, for whoever verifies it.
+    /// Gives the token to a verifier.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -80,7 +76,7 @@ impl fmt::Debug for Proof {
 }
 
 impl Register {
-    /// A plain subserver without heartbeats, authority or anything else that can be left out.
+    /// Makes a plain subserver without heartbeats, authority or any other option.
     pub fn plain(subserver_id: NodeId, segment: Segment) -> Self {
         Self {
             subserver_id,
@@ -98,7 +94,7 @@ impl Register {
         }
     }
 
-    /// Whether it presents itself as an aggregator, which may list dotted names.
+    /// Tells whether the node presents itself as an aggregator, which may list dotted names.
     pub fn is_aggregator(&self) -> bool {
         self.subtree.is_some()
     }
@@ -180,7 +176,7 @@ fn heartbeat_interval(params: &Object) -> Result<Duration, Refusal> {
     Ok(Duration::from_millis(given))
 }
 
-/// An aggregator's set always holds its own id; who names its id alone has nobody below.
+/// Reads the subtree. An aggregator's set always holds its own id; a set of the own id alone means nobody below.
 fn subtree(params: &Object, own: Option<NodeId>) -> Result<Option<BTreeSet<NodeId>>, Refusal> {
     let below = set(params, "x-mcpax-subtree-ids", MAX_SUBTREE_IDS)?;
     if below.as_ref().is_some_and(BTreeSet::is_empty) && own.is_none() {

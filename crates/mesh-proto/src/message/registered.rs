@@ -1,4 +1,4 @@
-//! The result of `mcpax/register` (MCP-AX 6.2, AX-21). Sessions are not made here.
+//! The result of `mcpax/register` (MCP-AX 6.2, AX-21). Makes no sessions.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::id::{NodeId, SessionId};
 use crate::json::{Object, object};
 use crate::refusal::Refusal;
 
-/// What stands above a registration. The draft has none of it: a parent that says nothing is taken for a root.
+/// Ancestors of a registration. The draft has none of these members: a silent parent is taken for a root.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Above {
-    /// The ids of the parent and of all that stand above it, nearest first (AX-24).
+pub struct Ancestry {
+    /// Ids of the parent and all its ancestors, nearest first (AX-24).
     pub ancestors: Vec<NodeId>,
-    /// How many characters, dots included, stand before the names that the parent shows (AX-10).
+    /// Characters, dots included, before the names shown by the parent (AX-10).
     pub prefix_length: usize,
 }
 
-impl Above {
+impl Ancestry {
     pub(super) fn read(object: &Object) -> Result<Self, Refusal> {
         let length = |v: &Value| v.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= 255);
         Ok(Self {
@@ -40,26 +40,23 @@ impl Above {
 
 /// The result of `mcpax/register`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Registered {
-    /// The segment under which the tools are shown.
+pub struct RegistrationResult {
+    /// Segment of the shown tools.
     pub segment: Segment,
-    /// The session, for heartbeats and the like.
     pub session: SessionId,
-    /// Within which time a heartbeat must arrive: three intervals; zero when none are needed.
+    /// Time within which a heartbeat must arrive: three intervals; zero: no heartbeats needed.
     pub deadline: Duration,
-    /// What the session may spend.
     pub budget: Budget,
-    /// The parent's id; `None` from a parent that does not say.
+    /// The parent's id; `None`: unknown.
     pub aggregator_id: Option<NodeId>,
-    /// What stands above.
-    pub above: Above,
+    pub above: Ancestry,
 }
 
-impl Registered {
+impl RegistrationResult {
     /// Reads a result.
     ///
     /// # Errors
-    /// Whatever is wrong with it.
+    /// Any fault of the result.
     pub fn decode(result: &[u8]) -> Result<Self, Refusal> {
         let result = object(result, MAX_BYTES)?;
         let deadline = result.optional("heartbeat_deadline_ms", Value::as_u64, "a whole number")?.unwrap_or_default();
@@ -69,11 +66,11 @@ impl Registered {
             deadline: Duration::from_millis(deadline),
             budget: result.object("budget")?.map(|budget| Budget::read(&budget)).transpose()?.unwrap_or_default(),
             aggregator_id: result.optional("aggregator_id", id, ID)?,
-            above: Above::read(&result)?,
+            above: Ancestry::read(&result)?,
         })
     }
 
-    /// Its text.
+    /// Writes the JSON.
     pub fn encode(&self) -> String {
         let mut members = Map::new();
         members.insert("status".into(), "registered".into());

@@ -1,4 +1,4 @@
-//! `mcpax/subtree`: which aggregators stand below, as that changes (AX-24, ours). Cycles are not looked for here.
+//! `mcpax/subtree`: changes of the aggregators below (AX-24, ours). Does not look for cycles.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +10,26 @@ use crate::id::{NodeId, SessionId};
 use crate::json::{invalid, object};
 use crate::refusal::Refusal;
 
-/// The params of `mcpax/subtree`. Its result is any object.
+/// The params of `mcpax/subtree`. Any object is a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subtree {
-    /// Of which session.
     pub session: SessionId,
     /// Counts the changes of a session from 1.
     pub version: u64,
-    /// What changed.
     pub change: SubtreeChange,
 }
 
 /// A change of the set of aggregators below, the sender included.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SubtreeChange {
-    /// The whole set, whatever it was.
+    /// The whole set.
     All(BTreeSet<NodeId>),
-    /// What is new and what is gone since the version before.
-    Step {
-        /// New below.
-        joined: BTreeSet<NodeId>,
-        /// No longer below.
-        left: BTreeSet<NodeId>,
-    },
+    /// The difference from the version before.
+    Step { joined: BTreeSet<NodeId>, left: BTreeSet<NodeId> },
 }
 
 impl Subtree {
-    /// The result of a change that was taken.
+    /// The result of an accepted change.
     pub const RESULT: &'static str = r#"{"status":"accepted"}"#;
 
     pub(super) fn decode(params: &[u8]) -> Result<Self, Refusal> {

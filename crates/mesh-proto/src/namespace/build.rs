@@ -1,5 +1,5 @@
-//! From what a subserver lists to the tools of its part: legal names only, sorted, each once (AX-10, AX-14), and what must not
-//! be shown yet marked as withheld. Lists are not fetched here, and definitions not read.
+//! Tools of a part, made from a subserver's list: legal names only, sorted, without duplicates (AX-10, AX-14), and with the tools to
+//! withhold marked. Fetches no lists, and reads no definitions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,47 +11,46 @@ use super::tool::Tool;
 use crate::annotation::{Annotation, AuthScope};
 use crate::refusal::Refusal;
 
-/// One entry of a subserver's list.
+/// An entry of a subserver's list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Offer {
-    /// The name as the subserver says it; dotted from an aggregator.
+    /// The subserver's own name for the tool; dotted from an aggregator.
     pub name: String,
     /// The raw tool object.
     pub definition: Bytes,
-    /// What a call costs, risks and promises.
     pub annotation: Annotation,
 }
 
-/// What holds for the tools of one subserver.
+/// Limits on the tools of a subserver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Whether names may hold dots (AX-14).
+    /// Names may hold dots (AX-14).
     pub dotted: bool,
-    /// How many characters stand before the tool's name, all prefixes and dots included (AX-10).
+    /// Characters before the tool's name, all prefixes and dots included (AX-10).
     pub before: usize,
-    /// Whether tools that change something are withheld, as the authority is not proved (AX-13).
+    /// Withholds tools that change something, for lack of a proved authority (AX-13).
     pub unproven: bool,
-    /// What may be asked of the subserver (AX-41).
+    /// Permission for calls of the subserver (AX-41).
     pub scope: AuthScope,
 }
 
-/// Why a tool is neither listed nor called.
+/// Reasons for neither listing nor calling a tool.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Withheld {
-    /// It changes something, and its subserver's authority is not proved.
+pub enum WithholdReason {
+    /// The tool changes something, and the authority of the subserver is not proved.
     AuthorityRequired,
-    /// An earlier tool of the list has the name.
+    /// An earlier tool of the list has the same name.
     DuplicateName,
-    /// With what stands before it, its name would be longer than 255 characters.
+    /// The whole name would be longer than 255 characters.
     NameTooLong,
-    /// Its name is not made of legal segments.
+    /// A segment of the name is not legal.
     SegmentInvalid,
-    /// It needs more than its subserver was registered for.
+    /// The tool needs more than the subserver was registered for.
     ScopeExceeded,
 }
 
-impl Withheld {
-    /// The stable word for it.
+impl WithholdReason {
+    /// Gives the stable word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AuthorityRequired => "authority_required",
@@ -63,32 +62,31 @@ impl Withheld {
     }
 }
 
-/// An entry that has no place in the table: its name, cut to a readable length, and why.
+/// An entry without a place in the table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Refused {
-    /// The name.
+pub struct RefusedOffer {
+    /// Cut to a readable length.
     pub name: String,
-    /// Why.
-    pub why: Withheld,
+    pub why: WithholdReason,
 }
 
-/// The tools of a list, and the entries that are none.
-pub(super) struct Built {
+/// Tools of a list, and entries refused.
+pub(super) struct BuiltTools {
     pub(super) tools: Vec<Tool>,
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<RefusedOffer>,
 }
 
 /// Sorts a list into tools.
 ///
 /// # Errors
 /// [`Refusal::DottedName`] when a plain subserver lists a dotted name: then nothing of the list is taken.
-pub(super) fn build(offers: Vec<Offer>, limits: &Limits) -> Result<Built, Refusal> {
+pub(super) fn build(offers: Vec<Offer>, limits: &Limits) -> Result<BuiltTools, Refusal> {
     if !limits.dotted
         && let Some(offer) = offers.iter().find(|offer| offer.name.contains('.'))
     {
         return Err(Refusal::DottedName { name: readable(&offer.name) });
     }
-    let mut interned = Interned::default();
+    let mut interned = Interner::default();
     let mut refused = Vec::new();
     let mut tools = Vec::with_capacity(offers.len());
     for offer in offers {
@@ -96,7 +94,7 @@ pub(super) fn build(offers: Vec<Offer>, limits: &Limits) -> Result<Built, Refusa
             Some((prefix, local)) => {
                 tools.push(Tool { prefix, local, definition: offer.definition, annotation: offer.annotation, withheld: None });
             }
-            None => refused.push(Refused { name: readable(&offer.name), why: Withheld::SegmentInvalid }),
+            None => refused.push(RefusedOffer { name: readable(&offer.name), why: WithholdReason::SegmentInvalid }),
         }
     }
     tools.sort_by(|a, b| a.path().cmp(b.path()));
@@ -104,25 +102,25 @@ pub(super) fn build(offers: Vec<Offer>, limits: &Limits) -> Result<Built, Refusa
         let same = later.path().eq(first.path());
         if same {
             let name = later.path().map(Segment::as_str).collect::<Vec<_>>().join(".");
-            refused.push(Refused { name: readable(&name), why: Withheld::DuplicateName });
+            refused.push(RefusedOffer { name: readable(&name), why: WithholdReason::DuplicateName });
         }
         same
     });
     withhold(&mut tools, limits);
     refused.sort();
-    Ok(Built { tools, refused })
+    Ok(BuiltTools { tools, refused })
 }
 
-/// Marks what must not be shown under these limits, and nothing else.
+/// Marks the tools to withhold under these limits, and no others.
 pub(super) fn withhold(tools: &mut [Tool], limits: &Limits) {
     for tool in tools {
         let needs = if tool.annotation.mutable { tool.annotation.auth_scope.max(AuthScope::Write) } else { tool.annotation.auth_scope };
         tool.withheld = if limits.before + tool.length() > QualifiedName::MAX {
-            Some(Withheld::NameTooLong)
+            Some(WithholdReason::NameTooLong)
         } else if needs > limits.scope {
-            Some(Withheld::ScopeExceeded)
+            Some(WithholdReason::ScopeExceeded)
         } else if limits.unproven && tool.annotation.mutable {
-            Some(Withheld::AuthorityRequired)
+            Some(WithholdReason::AuthorityRequired)
         } else {
             None
         };
@@ -133,15 +131,15 @@ fn readable(name: &str) -> String {
     name.chars().take(80).collect()
 }
 
-/// Segments and paths that are already there, so that each is kept once.
+/// Segments and paths seen before, so that each is kept once.
 #[derive(Default)]
-struct Interned {
+struct Interner {
     segments: BTreeSet<Segment>,
     prefixes: BTreeSet<Arc<[Segment]>>,
 }
 
-impl Interned {
-    /// The path of a dotted name, unless a segment of it is not legal.
+impl Interner {
+    /// Splits a dotted name into its path; `None`: a segment is not legal.
     fn path(&mut self, name: &str) -> Option<(Arc<[Segment]>, Segment)> {
         if name.len() > QualifiedName::MAX {
             return None;

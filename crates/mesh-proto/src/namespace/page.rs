@@ -1,5 +1,5 @@
-//! Pages of the list (AX-03). Order is by segments, one after the other, so that what one server lists stands together. A cursor
-//! holds the last name shown: it leads on from there whatever came or went meanwhile. How a tool is shown is not known here.
+//! Pages of the list (AX-03). Sorted by segments, one after the other, so that the tools of a server stand together. A cursor holds the
+//! last name shown, and stays valid whatever comes or goes meanwhile. Does not show tools.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -8,23 +8,22 @@ use banyan_model::{QualifiedName, Segment};
 
 use super::{Handle, Namespace};
 
-/// Some of the tools, in order.
+/// A page of tools, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Page {
-    /// The tools.
     pub tools: Vec<Handle>,
-    /// Where the next page begins; `None` on the last.
+    /// Beginning of the next page; `None` on the last.
     pub next: Option<PageCursor>,
 }
 
-/// The name after which a page begins.
+/// The name before the beginning of a page.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PageCursor(String);
 
 impl PageCursor {
     const MARK: &str = "after:";
 
-    /// Reads what [`Self::encode`] made.
+    /// Reads the text of [`Self::encode`].
     pub fn decode(text: &str) -> Option<Self> {
         let bytes = (text.len() <= 400).then(|| BASE64_URL_SAFE_NO_PAD.decode(text).ok()).flatten()?;
         let name = String::from_utf8(bytes).ok()?.strip_prefix(Self::MARK)?.to_owned();
@@ -32,14 +31,14 @@ impl PageCursor {
         legal.then_some(Self(name))
     }
 
-    /// Text that nobody is to look into. It is no secret and holds no state.
+    /// Writes an opaque text, without secrets or state.
     pub fn encode(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(format!("{}{}", Self::MARK, self.0))
     }
 }
 
 impl Namespace {
-    /// The listed tools behind `after`, at most `most` of them and at least one where there is one.
+    /// Gives the listed tools behind `after`, at most `most`, and at least one if any is left.
     pub fn page(&self, after: Option<&PageCursor>, most: usize) -> Page {
         let mut page = Page::default();
         for handle in self.behind(after.map(|cursor| cursor.0.as_str())) {
@@ -53,7 +52,7 @@ impl Namespace {
         page
     }
 
-    /// Every listed tool, in order.
+    /// Lists all tools, in order.
     pub fn listed(&self) -> impl Iterator<Item = Handle> {
         self.behind(None)
     }

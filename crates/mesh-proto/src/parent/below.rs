@@ -1,5 +1,4 @@
-//! Which aggregators stand below, counted, because one that moves is seen in two places for a while (AX-24). What follows
-//! from a cycle is not decided here.
+//! Aggregators below, counted, because a moving one shows in two places for a while (AX-24). Does not react to cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +9,7 @@ use crate::id::NodeId;
 pub(super) struct Below(BTreeMap<NodeId, usize>);
 
 impl Below {
-    /// Returns whether the set changed.
+    /// Adds ids; tells whether the set changed.
     pub(super) fn add<'a>(&mut self, ids: impl IntoIterator<Item = &'a NodeId>) -> bool {
         let before = self.0.len();
         for id in ids {
@@ -19,7 +18,7 @@ impl Below {
         self.0.len() != before
     }
 
-    /// Returns whether the set changed.
+    /// Removes ids; tells whether the set changed.
     pub(super) fn remove<'a>(&mut self, ids: impl IntoIterator<Item = &'a NodeId>) -> bool {
         let before = self.0.len();
         for id in ids {
@@ -33,7 +32,7 @@ impl Below {
         self.0.len() != before
     }
 
-    /// How many ids there would be with these.
+    /// Counts the ids together with these.
     pub(super) fn len_with<'a>(&self, ids: impl IntoIterator<Item = &'a NodeId>) -> usize {
         self.0.len() + ids.into_iter().filter(|id| !self.0.contains_key(id)).count()
     }
@@ -42,7 +41,7 @@ impl Below {
         self.0.keys().copied()
     }
 
-    /// The ids that stand here more than once.
+    /// Lists the ids counted more than once.
     pub(super) fn doubled(&self) -> BTreeSet<NodeId> {
         self.0.iter().filter(|(_, count)| **count > 1).map(|(id, _)| *id).collect()
     }

@@ -1,4 +1,4 @@
-//! Which authority owns which segment, beyond sessions and restarts (AX-12). Where claims are stored is not known here.
+//! Owners of segments beyond sessions and restarts (AX-12). Does not store claims.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,22 @@ use crate::id::NodeId;
 use crate::json::{invalid, object};
 use crate::refusal::Refusal;
 
-/// A segment that belongs to an authority.
+/// A segment owned by an authority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The segment.
     pub segment: Segment,
-    /// Whose it is.
     pub authority: Authority,
-    /// Whether that was proved when the claim was made. A proof beats a claim without one.
+    /// The authority was proved at the time of the claim. A proof beats a claim without proof.
     pub proven: bool,
-    /// Who registered it last.
+    /// The last registrant.
     pub subserver_id: NodeId,
 }
 
 impl Claim {
-    /// Reads what [`Self::encode`] wrote.
+    /// Reads the text of [`Self::encode`].
     ///
     /// # Errors
-    /// Whatever is wrong with it.
+    /// Any fault of the text.
     pub fn decode(text: &[u8]) -> Result<Self, Refusal> {
         let claim = object(text, 4096)?;
         let segment = claim.required("segment", |v| Segment::new(v.as_str()?).ok(), "a segment")?;
@@ -38,7 +36,7 @@ impl Claim {
         Ok(Self { segment, authority, proven, subserver_id })
     }
 
-    /// Its JSON.
+    /// Writes the JSON.
     pub fn encode(&self) -> String {
         json!({
             "segment": self.segment.as_str(),
@@ -50,33 +48,33 @@ impl Claim {
     }
 }
 
-/// All the claims of an aggregator.
+/// All claims of an aggregator.
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     by_segment: BTreeMap<Segment, Claim>,
-    /// Who has proved to be the owner of an id.
+    /// Proved owners of ids.
     owners: BTreeMap<NodeId, Authority>,
 }
 
 impl Claims {
-    /// Whether this authority may register the segment; `proven` says whether it is proved.
+    /// Decides whether an authority, `proven` or not, may register the segment.
     pub(super) fn allow(&self, segment: &Segment, authority: Option<&Authority>, proven: bool) -> bool {
         let Some(claim) = self.by_segment.get(segment) else { return true };
         let same = authority == Some(&claim.authority);
         if claim.proven { same && proven } else { same || proven }
     }
 
-    /// Whether somebody who has proved this authority, or none, may have this id: an id that a proved claim names is its owner's.
+    /// Decides whether an authority, proved or absent, may have this id: an id in a proved claim belongs to the owner of that claim.
     pub(super) fn allow_subserver(&self, id: NodeId, proved: Option<&Authority>) -> bool {
         self.owners.get(&id).is_none_or(|owner| Some(owner) == proved)
     }
 
-    /// Checks whether somebody has proved to be the owner of this id.
+    /// Tells whether an id has a proved owner.
     pub(super) fn is_owned(&self, id: NodeId) -> bool {
         self.owners.contains_key(&id)
     }
 
-    /// Enters a claim; returns whether anything changed.
+    /// Enters a claim; tells whether anything changed.
     pub(super) fn enter(&mut self, claim: Claim) -> bool {
         if let Some(before) = self.by_segment.get(&claim.segment).filter(|before| before.subserver_id != claim.subserver_id) {
             self.owners.remove(&before.subserver_id);

@@ -1,4 +1,4 @@
-//! A registration takes effect: what the same subserver had before is taken over in one step. Whether it may is not asked here.
+//! A registration takes effect, and takes over the subserver's earlier holdings in one step. Asks no permission.
 
 use banyan_model::Now;
 
@@ -9,9 +9,9 @@ use super::settings::Demand;
 use super::{Claim, Parent, Timer};
 use crate::annotation::AuthScope;
 use crate::id::{SessionId, SessionKey};
-use crate::message::{Above, Registered};
-use crate::namespace::Holding;
-use crate::refusal::Ended;
+use crate::message::{Ancestry, RegistrationResult};
+use crate::namespace::Presence;
+use crate::refusal::SessionEnd;
 
 impl Parent {
     pub(super) fn commit(&mut self, now: Now, applicant: Applicant) {
@@ -19,7 +19,7 @@ impl Parent {
         let (link, request) = (applicant.link, applicant.request);
         let session = self.session_of(now, applicant, order);
         let (key, segment, subserver_id) = (session.key, session.segment.clone(), session.subserver_id);
-        let result = Registered {
+        let result = RegistrationResult {
             segment: segment.clone(),
             session: session.id.clone(),
             deadline: session.interval * 3,
@@ -44,16 +44,16 @@ impl Parent {
         }
     }
 
-    /// What stands above whoever registers here.
-    pub(super) fn shown_above(&self) -> Above {
+    /// Gives the ancestry of registrations here.
+    pub(super) fn shown_above(&self) -> Ancestry {
         let own = self.settings.aggregator_id;
         // In a cycle that has not been broken yet the list would grow with every heartbeat.
         let ancestors = std::iter::once(own).chain(self.above.ancestors.iter().copied().take_while(|id| *id != own));
         let most = crate::message::MAX_ANCESTORS;
-        Above { ancestors: ancestors.take(most).collect(), prefix_length: self.above.prefix_length }
+        Ancestry { ancestors: ancestors.take(most).collect(), prefix_length: self.above.prefix_length }
     }
 
-    /// Enters a claim if the policy of the segment wants one for `kind` of namespaces.
+    /// Enters a claim if the policy of the segment wants claims for `kind` of namespaces.
     pub(super) fn claim(&mut self, session: &Session, kind: Demand) {
         let wanted = self.settings.policy(&session.segment).sticky == kind && (session.proven || kind == Demand::Always);
         let Some(authority) = session.authority.clone().filter(|_| wanted) else { return };
@@ -93,28 +93,27 @@ impl Parent {
         }
     }
 
-    /// Ends what the applicant takes the place of. The tools that stood under the segment stay listed, as degraded, until the
-    /// new list is there: nobody sees a moment without them, and nobody calls by an old definition. Returns the place that the
-    /// segment had among the others.
+    /// Ends the sessions replaced by an applicant. The segment's tools stay listed as degraded until the new list is there: nobody sees a
+    /// moment without tools, and nobody calls by an old definition. Gives the segment's previous rank.
     fn take_over(&mut self, now: Now, applicant: &Applicant) -> Option<u64> {
         let register = &applicant.register;
         let holders = [self.sessions.of_segment(register.segment.as_str()), self.sessions.of_subserver(register.subserver_id)];
         let keys: Vec<SessionKey> = holders.into_iter().flatten().map(|session| session.key).collect();
         let mut order = None;
         for key in keys {
-            let Some(old) = self.detach(key, Ended::Replaced) else { continue };
+            let Some(old) = self.detach(key, SessionEnd::Replaced) else { continue };
             if old.segment != register.segment {
                 self.remove_part(&old.segment);
                 self.timers.cancel(&Timer::Grace(old.segment.clone()));
             } else {
                 order = Some(old.order);
-                self.hold_part(&old.segment, Holding::Degraded { since: now.instant, why: Ended::Replaced });
+                self.hold_part(&old.segment, Presence::Degraded { since: now.instant, why: SessionEnd::Replaced });
                 let grace = Timer::Grace(old.segment.clone());
                 if self.timers.at(&grace).is_none() {
                     self.timers.set(grace, now.instant + self.settings.grace);
                 }
             }
-            self.events.push_back(Event::Ended { session: key, segment: old.segment, why: Ended::Replaced });
+            self.events.push_back(Event::Ended { session: key, segment: old.segment, why: SessionEnd::Replaced });
         }
         order
     }

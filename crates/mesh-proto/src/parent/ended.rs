@@ -1,20 +1,20 @@
-//! Why sessions ended, so that who still speaks for one can be told. Not for ever: the oldest are forgotten.
+//! Reasons of ended sessions, for late speakers. Not for ever: memory is bounded, and the oldest are forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::id::SessionId;
-use crate::refusal::Ended;
+use crate::refusal::SessionEnd;
 
 const MOST: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct EndedSessions {
-    why: BTreeMap<SessionId, Ended>,
+    why: BTreeMap<SessionId, SessionEnd>,
     oldest_first: VecDeque<SessionId>,
 }
 
 impl EndedSessions {
-    pub(super) fn note(&mut self, id: SessionId, why: Ended) {
+    pub(super) fn note(&mut self, id: SessionId, why: SessionEnd) {
         if self.why.insert(id.clone(), why).is_none() {
             self.oldest_first.push_back(id);
         }
@@ -25,7 +25,7 @@ impl EndedSessions {
         }
     }
 
-    pub(super) fn why(&self, id: &SessionId) -> Option<Ended> {
+    pub(super) fn why(&self, id: &SessionId) -> Option<SessionEnd> {
         self.why.get(id).copied()
     }
 }

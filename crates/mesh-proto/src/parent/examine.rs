@@ -1,4 +1,4 @@
-//! Whether a registration is allowed, and what must be asked before that is known. Nothing is changed here.
+//! Examination of a registration: permission, and questions to ask before. Changes nothing.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::message::MAX_SUBTREE_IDS;
 use crate::refusal::{Holder, Refusal};
 
 impl Parent {
-    /// What has to be asked about an applicant.
+    /// Lists the questions to ask about an applicant.
     ///
     /// # Errors
     /// When no answer could make the registration legal at present.
@@ -33,12 +33,12 @@ impl Parent {
         Ok(questions)
     }
 
-    /// Whether the applicant has proved the authority that it claims.
+    /// Tells whether the applicant has proved the alleged authority.
     pub(super) fn is_proven(applicant: &Applicant) -> bool {
         applicant.register.authority.as_ref().is_some_and(|authority| applicant.identity.proven.contains(authority))
     }
 
-    /// The ids that stand both below and above.
+    /// Gives the ids both below and above.
     pub(super) fn above_and_in<'a>(&self, below: impl IntoIterator<Item = &'a NodeId>) -> Vec<NodeId> {
         let own = self.settings.aggregator_id;
         let above = |id: &&NodeId| **id == own || self.above.ancestors.contains(id);
@@ -55,7 +55,7 @@ impl Parent {
         Err(Refusal::RegistrationCycle { ids, below_you })
     }
 
-    /// Whether there is room for one more. Who comes back takes no more than it had.
+    /// Checks the room for another registration. A returning subserver takes no more than before.
     fn examine_room(&self, applicant: &Applicant) -> Result<(), Refusal> {
         let most = self.settings.registrations;
         if self.sessions.len() >= most && self.sessions.of_subserver(applicant.register.subserver_id).is_none() {
@@ -64,8 +64,8 @@ impl Parent {
         self.examine_subtree(applicant.register.subtree.as_ref().unwrap_or(&BTreeSet::new()))
     }
 
-    /// Whether so many ids are taken. All of them together have to fit into what is sent upward: somebody who brings very many must not
-    /// keep this aggregator out of its own tree.
+    /// Checks the number of ids. All together have to fit into the announcement upward: a subserver with too many must not keep this
+    /// aggregator out of its own tree.
     pub(super) fn examine_subtree(&self, ids: &BTreeSet<NodeId>) -> Result<(), Refusal> {
         let room = self.below.len_with(ids) < MAX_SUBTREE_IDS;
         if room && ids.len() <= self.settings.subtree_ids {
@@ -118,7 +118,7 @@ impl Parent {
         }
     }
 
-    /// The same subserver may be here already: after a reboot, over a new link, or as a second one that has the same id.
+    /// Examines an earlier session of the same subserver: after a reboot, over a new link, or of a second server with the same id.
     fn examine_subserver(&self, now: Now, applicant: &Applicant) -> Result<Vec<Question>, Refusal> {
         let subserver = applicant.register.subserver_id;
         if !self.claims.allow_subserver(subserver, applicant.register.authority.as_ref().filter(|_| Self::is_proven(applicant))) {
@@ -141,7 +141,7 @@ impl Parent {
         Ok(vec![Question::Holder(holder.key)])
     }
 
-    /// Checks whether an applicant may be the holder itself, come back: by its name, or by the proof that goes with the id.
+    /// Tells whether an applicant may be the returning holder: by principal, or by the proof that goes with the id.
     pub(super) fn is_known(&self, holder: &Session, applicant: &Applicant) -> bool {
         let proved = holder.proven && Self::is_proven(applicant) && holder.authority == applicant.register.authority;
         proved || holder.principal == applicant.identity.principal || self.claims.is_owned(holder.subserver_id)
@@ -152,8 +152,8 @@ impl Parent {
     }
 }
 
-/// Whether an applicant may have what this session holds once nobody speaks for it: whoever has proved the same authority; and
-/// where nothing was proved, the same subserver if it is known by the same name, or proves something now.
+/// Tells whether an applicant may inherit a silent session: with the same proved authority; or, without any proof in the session, as the
+/// same subserver with the same principal or with a proof now.
 fn same_party(holder: &Session, applicant: &Applicant) -> bool {
     let register = &applicant.register;
     let proved = holder.proven && Parent::is_proven(applicant) && holder.authority == register.authority;

@@ -1,4 +1,4 @@
-//! Which lists are to be fetched: a few at a time, each once, in order. The fetching itself is not done here.
+//! Queue of lists to fetch: a few at a time, without duplicates, in order. Does not fetch.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,7 +8,7 @@ use crate::id::SessionKey;
 pub(super) struct Fetches {
     waiting: VecDeque<SessionKey>,
     under_way: BTreeSet<SessionKey>,
-    /// Those whose list changed while it was fetched.
+    /// Sessions whose list changed during the fetch.
     again: BTreeSet<SessionKey>,
     most: usize,
 }
@@ -18,7 +18,7 @@ impl Fetches {
         Self { waiting: VecDeque::new(), under_way: BTreeSet::new(), again: BTreeSet::new(), most: most.max(1) }
     }
 
-    /// A list is to be fetched.
+    /// Queues a fetch.
     pub(super) fn want(&mut self, session: SessionKey) {
         if self.under_way.contains(&session) {
             self.again.insert(session);
@@ -27,7 +27,7 @@ impl Fetches {
         }
     }
 
-    /// The next to fetch, if there is room.
+    /// Starts the next fetch, if there is room.
     pub(super) fn start(&mut self) -> Option<SessionKey> {
         if self.under_way.len() >= self.most {
             return None;
@@ -37,7 +37,7 @@ impl Fetches {
         Some(session)
     }
 
-    /// A list was fetched, or failed to be.
+    /// Ends a fetch, successful or not.
     pub(super) fn done(&mut self, session: SessionKey) {
         self.under_way.remove(&session);
         if self.again.remove(&session) {
@@ -45,7 +45,7 @@ impl Fetches {
         }
     }
 
-    /// The session is over.
+    /// Drops a session.
     pub(super) fn forget(&mut self, session: SessionKey) {
         self.waiting.retain(|waiting| *waiting != session);
         self.under_way.remove(&session);

@@ -1,5 +1,4 @@
-//! What stands above and below, as it changes, and cycles that show only then (AX-24). Nothing is sent upward here: the child
-//! machine does that.
+//! Changes of ancestry and subtree, and cycles that show only then (AX-24). Sends nothing upward: the child machine does.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,24 +7,23 @@ use banyan_model::{Now, Segment};
 
 use super::Parent;
 use crate::id::{LinkId, NodeId, SessionKey};
-use crate::message::{Above, Subtree, SubtreeChange};
-use crate::refusal::{Ended, Refusal};
+use crate::message::{Ancestry, Subtree, SubtreeChange};
+use crate::refusal::{Refusal, SessionEnd};
 
 impl Parent {
-    /// The ids of the aggregators below, and of this one.
+    /// Gives the ids of the aggregators below, and the own id.
     pub fn subtree(&self) -> BTreeSet<NodeId> {
         self.below.ids().chain([self.settings.aggregator_id]).collect()
     }
 
-    /// The aggregators that stand below in two places: one that moved is told apart from one whose id was copied by whether
-    /// that lasts longer than three of its heartbeats.
+    /// Gives the aggregators found below in two places. More than three heartbeats in two places mean a copied id, less a move.
     pub fn doubled(&self) -> BTreeSet<NodeId> {
         self.below.doubled()
     }
 
-    /// What stands above changed: this aggregator was registered, moved or lost its parent. `prefix_length` counts what stands
-    /// before the names shown here.
-    pub fn handle_above(&mut self, above: Above) {
+    /// Takes a new ancestry after a registration, a move or a loss of the parent. `prefix_length` counts the characters before the names
+    /// shown here.
+    pub fn handle_above(&mut self, above: Ancestry) {
         let longer = above.prefix_length != self.above.prefix_length;
         self.above = above;
         if !longer {
@@ -42,14 +40,14 @@ impl Parent {
         }
     }
 
-    /// An aggregator above says that these ids, which were sent to it as standing below, stand above. Whoever brought them has to go:
-    /// otherwise somebody who lies far below would keep this aggregator out of the tree for ever. The child machine registers as soon as
-    /// it hears of the smaller subtree, and from then on such a lie is known for one.
+    /// Ends the sessions that brought `ids`: an aggregator above claims that these ids, announced as standing below, stand above. Otherwise
+    /// a liar far below could keep this aggregator out of the tree for ever. The child machine registers once the subtree is smaller, and
+    /// from then on such a lie is recognised.
     pub fn handle_cycle(&mut self, ids: &[NodeId]) {
         let brought = |session: &&super::Session| session.subtree.iter().flatten().any(|id| ids.contains(id));
         let keys: Vec<SessionKey> = self.sessions.iter().filter(|s| s.is_live()).filter(brought).map(|s| s.key).collect();
         for key in keys {
-            self.end(key, Ended::Cycle);
+            self.end_session(key, SessionEnd::Cycle);
         }
     }
 

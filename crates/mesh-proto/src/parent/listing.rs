@@ -1,4 +1,4 @@
-//! What subservers list, and when it is fetched (AX-26: for each session anew). The fetching itself is the driver's, not done here.
+//! Lists of subservers, and the time to fetch them (AX-26: for each session anew). The driver fetches; nothing is fetched here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::settings::Demand;
 use super::{Parent, Timer};
 use crate::id::SessionKey;
 use crate::namespace::{Limits, Offer, Part, Seniority};
-use crate::refusal::{Ended, Refusal};
+use crate::refusal::{Refusal, SessionEnd};
 
-/// How long after a list could not be fetched it is tried again.
+/// Pause before a failed fetch is repeated.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Parent {
-    /// A subserver lists these tools, all of them. A list that came for a session that is over is let go.
+    /// Takes the complete list of a subserver. Lists of ended sessions are ignored.
     pub fn handle_tools(&mut self, now: Now, key: SessionKey, offers: Vec<Offer>) {
         self.fetched(now, key);
         let Some(session) = self.sessions.live(key) else { return };
@@ -32,23 +32,23 @@ impl Parent {
                 self.namespace = self.namespace.with(Arc::new(part));
                 self.namespace_changed = true;
             }
-            Err(Refusal::DottedName { .. }) => self.end(key, Ended::DottedName),
+            Err(Refusal::DottedName { .. }) => self.end_session(key, SessionEnd::DottedName),
             Err(_) => self.retry(now, key),
         }
     }
 
-    /// A list could not be fetched.
+    /// Takes the failure of a fetch.
     pub fn handle_tools_failed(&mut self, now: Now, key: SessionKey) {
         self.fetched(now, key);
         self.retry(now, key);
     }
 
-    /// A subserver says that its list changed.
+    /// Takes the news of a changed list.
     pub fn handle_list_changed(&mut self, now: Now, key: SessionKey) {
         self.want_list(now, key);
     }
 
-    /// What holds for the tools of a session.
+    /// Gives the limits on a session's tools.
     pub(super) fn limits(&self, session: &Session) -> Limits {
         let demand = self.settings.policy(&session.segment).proof;
         Limits {
@@ -59,7 +59,7 @@ impl Parent {
         }
     }
 
-    /// How many tools of a session are not shown.
+    /// Counts the hidden tools of a session.
     pub(super) fn withheld(&self, key: SessionKey) -> u64 {
         let part = self.sessions.get(key).and_then(|session| self.namespace.part(session.segment.as_str()));
         part.map_or(0, |part| (part.tools().len() - part.listed() + part.refused().len()) as u64)

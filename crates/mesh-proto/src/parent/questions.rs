@@ -1,22 +1,22 @@
-//! Registrations that wait for an answer from somebody else, and what was asked. What an answer means is not decided here.
+//! Registrations that wait for answers of others, and the questions. Does not judge answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::queue::Applicant;
 use crate::id::{CallId, LinkId, NodeId, SessionKey};
 
-/// What has to be known before a registration is decided.
+/// A question to settle before a registration is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Question {
-    /// Whether whoever holds this session is still there, as the same subserver comes on another link.
+    /// Asks for the presence of a session's holder, as the same subserver comes on another link.
     Holder(SessionKey),
-    /// With whom the applicant says it is registered.
+    /// Asks the applicant for the current registration.
     Parent,
-    /// With whom the store says it is registered.
+    /// Asks the store for the current registration.
     Store,
 }
 
-/// An applicant and what is open about it.
+/// An applicant, with open questions.
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) applicant: Applicant,
@@ -24,19 +24,19 @@ pub(super) struct Case {
     pub(super) open: BTreeSet<CallId>,
 }
 
-/// A question that is open.
+/// An open question.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct OpenQuestion {
     pub(super) case: u64,
     pub(super) question: Question,
-    /// Over which link; `None`: the store.
+    /// `None`: the store.
     pub(super) link: Option<LinkId>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     cases: BTreeMap<u64, Case>,
-    asked: BTreeMap<CallId, Asked>,
+    asked: BTreeMap<CallId, OpenQuestion>,
     next_case: u64,
     next_call: u64,
 }
@@ -48,7 +48,7 @@ impl Questions {
         self.next_case
     }
 
-    pub(super) fn ask(&mut self, asked: Asked) -> CallId {
+    pub(super) fn ask(&mut self, asked: OpenQuestion) -> CallId {
         self.next_call += 1;
         let call = CallId(self.next_call);
         if let Some(case) = self.cases.get_mut(&asked.case) {
@@ -58,11 +58,11 @@ impl Questions {
         call
     }
 
-    pub(super) fn asked(&self, call: CallId) -> Option<Asked> {
+    pub(super) fn asked(&self, call: CallId) -> Option<OpenQuestion> {
         self.asked.get(&call).copied()
     }
 
-    /// A question is settled. Returns the case once nothing is open about it.
+    /// Settles a question. Gives the case once no question is open.
     pub(super) fn settle(&mut self, call: CallId) -> Option<Case> {
         let asked = self.asked.remove(&call)?;
         let case = self.cases.get_mut(&asked.case)?;
@@ -71,7 +71,7 @@ impl Questions {
         if case.open.is_empty() { self.cases.remove(&asked.case) } else { None }
     }
 
-    /// A case is closed, whatever is open about it. Returns it, and the questions that nobody needs answered any more.
+    /// Closes a case with all its questions.
     pub(super) fn close(&mut self, case: u64) -> Option<Case> {
         let closed = self.cases.remove(&case)?;
         for call in &closed.open {
@@ -84,13 +84,13 @@ impl Questions {
         self.cases.get(&case)
     }
 
-    /// The cases of applicants on a link, or only that of one subserver.
+    /// Lists the cases of applicants on a link, or of a single subserver.
     pub(super) fn of_link(&self, link: LinkId, subserver: Option<NodeId>) -> Vec<u64> {
         let theirs = |case: &Case| case.applicant.link == link && subserver.is_none_or(|id| id == case.applicant.register.subserver_id);
         self.cases.iter().filter(|(_, case)| theirs(case)).map(|(number, _)| *number).collect()
     }
 
-    /// The questions that were asked over a link.
+    /// Lists the questions asked over a link.
     pub(super) fn asked_over(&self, link: LinkId) -> Vec<CallId> {
         self.asked.iter().filter(|(_, asked)| asked.link == Some(link)).map(|(call, _)| *call).collect()
     }

@@ -1,4 +1,4 @@
-//! Registrations that wait for their turn, in the order in which they came. Heartbeats never wait here.
+//! Queue of registrations, in order of arrival. Heartbeats never wait here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::message::Register;
 
 use super::settings::Settings;
 
-/// A registration that is not decided yet.
+/// An undecided registration.
 #[derive(Debug, Clone)]
 pub(super) struct Applicant {
     pub(super) link: LinkId,
@@ -40,11 +40,10 @@ impl Queue {
         }
     }
 
-    /// Enters an applicant. One who applies again on the same link takes the place of the earlier application, which is
-    /// returned.
+    /// Enters an applicant. A second application on the same link replaces the first, and the first is returned.
     ///
     /// # Errors
-    /// When too many wait: the applicant, and how long the queue takes.
+    /// When the queue is full: the applicant, and the time to wait.
     pub(super) fn push(&mut self, applicant: Applicant) -> Result<Option<Applicant>, (Box<Applicant>, Duration)> {
         let same = |a: &&mut Applicant| a.link == applicant.link && a.register.subserver_id == applicant.register.subserver_id;
         if let Some(earlier) = self.waiting.iter_mut().find(same) {
@@ -60,12 +59,12 @@ impl Queue {
         Ok(None)
     }
 
-    /// The next one, if one waits and it is time; otherwise when it is.
+    /// Gives the next applicant in time; otherwise the time of the next turn.
     pub(super) fn pop(&mut self, now: Instant) -> Result<Option<Applicant>, Instant> {
         if self.waiting.is_empty() {
             return Ok(None);
         }
-        self.bucket.take(now)?;
+        self.bucket.take_token(now)?;
         let next = self.waiting.pop_front();
         if let Some(applicant) = &next {
             self.leave(applicant.link, 1);
@@ -73,7 +72,7 @@ impl Queue {
         Ok(next)
     }
 
-    /// Nobody waits for the answers of this link any more.
+    /// Drops the applicants of a link.
     pub(super) fn forget(&mut self, link: LinkId) {
         let before = self.waiting.len();
         self.waiting.retain(|applicant| applicant.link != link);

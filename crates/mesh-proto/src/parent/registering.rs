@@ -1,25 +1,24 @@
-//! The way of a registration: it waits for its turn, is examined, and what is not known about it is asked. What it leads to
-//! is not done here.
+//! The way of a registration: queue, examination, questions to others. Does not commit registrations.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use banyan_model::Now;
 
-use super::output::{Event, Incoming, StoreAnswer, Transmit};
-use super::questions::{Asked, Case, Question};
+use super::output::{Event, IncomingRequest, StoreAnswer, Transmit};
+use super::questions::{Case, OpenQuestion, Question};
 use super::queue::Applicant;
 use super::{Parent, Timer};
 use crate::id::{CallId, NodeId};
-use crate::message::{AskParent, ParentIs, Register, Request};
+use crate::message::{AskParent, ParentAnswer, Register, Request};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 
-/// When somebody without heartbeats may try again who was refused for another's sake.
+/// Pause of an applicant without heartbeats after a refusal for another's sake.
 const SOON: Duration = Duration::from_secs(5);
 
 impl Parent {
-    pub(super) fn apply(&mut self, now: Now, incoming: &Incoming<'_>, register: Box<Register>) {
+    pub(super) fn apply(&mut self, now: Now, incoming: &IncomingRequest<'_>, register: Box<Register>) {
         let (link, request) = (incoming.link, incoming.request);
         for case in self.questions.of_link(link, Some(register.subserver_id)) {
             if let Some(case) = self.drop_case(case) {
@@ -35,12 +34,12 @@ impl Parent {
         self.admit(now);
     }
 
-    /// Whoever applies again before an answer came has given up on the first one.
+    /// Answers an application replaced by another of the same applicant.
     fn supersede(&mut self, earlier: &Applicant) {
         self.answer(earlier.link, earlier.request, Err(Refusal::RateLimited { retry_after: soon(earlier) }));
     }
 
-    /// Lets in those whose turn it is.
+    /// Lets in the applicants in turn.
     pub(super) fn admit(&mut self, now: Now) {
         loop {
             match self.queue.pop(now.instant) {
@@ -51,8 +50,8 @@ impl Parent {
         }
     }
 
-    /// Commits a registration, refuses it, or asks what is not known yet. While one waits for answers things may change, so it
-    /// is examined anew each time.
+    /// Commits a registration, refuses it, or asks open questions. Things may change during the wait, so that each answer leads to a new
+    /// examination.
     fn decide(&mut self, now: Now, case: Case) {
         match self.examine(now, &case.applicant) {
             Err(refusal) => self.answer(case.applicant.link, case.applicant.request, Err(refusal)),
@@ -80,7 +79,7 @@ impl Parent {
             Question::Parent => Some(applicant.link),
             Question::Store => None,
         };
-        let call = self.questions.ask(Asked { case, question, link });
+        let call = self.questions.ask(OpenQuestion { case, question, link });
         self.timers.set(Timer::Ask(call), now.instant + timeout);
         match link {
             Some(link) => {
@@ -92,7 +91,7 @@ impl Parent {
         }
     }
 
-    /// A question was answered, or never will be. The driver takes an answer only from the link on which it asked.
+    /// Takes the answer to a question, or its absence. The driver accepts an answer only from the link of the question.
     pub fn handle_answer(&mut self, now: Now, call: CallId, reply: Reply<'_>) {
         let Some(asked) = self.questions.asked(call) else { return };
         let wait = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));
@@ -109,7 +108,7 @@ impl Parent {
         self.settle(now, call, verdict);
     }
 
-    /// The store answered.
+    /// Takes the store's answer.
     pub fn handle_store_answer(&mut self, now: Now, call: CallId, answer: StoreAnswer) {
         let Some(asked) = self.questions.asked(call).filter(|asked| asked.question == Question::Store) else { return };
         match answer {
@@ -125,8 +124,8 @@ impl Parent {
         }
     }
 
-    /// The holder of the session is there still on its old link, unless it says that it is not registered, or says nothing to somebody that
-    /// may be itself. For anybody else its heartbeats speak.
+    /// Judges the holder's answer. A holder is present unless it denies the registration, or is silent towards an applicant who may be the
+    /// holder itself. Towards anybody else heartbeats are evidence enough.
     fn holder_says(&self, reply: Reply<'_>, is_known: bool, retry_after: Duration) -> Result<(), Refusal> {
         let alive = match reply {
             Reply::Lost | Reply::Mute => !is_known,
@@ -136,7 +135,7 @@ impl Parent {
         if alive { Err(Refusal::DuplicateSubserver { retry_after }) } else { Ok(()) }
     }
 
-    /// A subserver that cannot say is believed: it follows the draft, which has no such question.
+    /// Judges the applicant's answer. A subserver unable to answer is believed: the draft has no such question.
     fn applicant_says(&self, reply: Reply<'_>, retry_after: Duration) -> Result<(), Refusal> {
         match reply {
             Reply::Error(_) | Reply::Mute => Ok(()),
@@ -165,7 +164,7 @@ impl Parent {
         }
     }
 
-    /// Closes a case and whatever is open about it.
+    /// Closes a case with all its questions.
     pub(super) fn drop_case(&mut self, case: u64) -> Option<Case> {
         let case = self.questions.close(case)?;
         for call in &case.open {
@@ -175,12 +174,12 @@ impl Parent {
     }
 }
 
-/// The same, for somebody with heartbeats: what is to change by itself changes within a few of them.
+/// Gives the pause of an applicant: a few heartbeats, if any, are enough for changes.
 fn soon(applicant: &Applicant) -> Duration {
     let interval = applicant.register.heartbeat_interval;
     if interval.is_zero() { SOON } else { interval.min(SOON) }
 }
 
 fn parent_of(result: &[u8]) -> Result<Option<NodeId>, Refusal> {
-    ParentIs::decode(result).map(|answer| answer.parent_id)
+    ParentAnswer::decode(result).map(|answer| answer.parent_id)
 }

@@ -1,4 +1,4 @@
-//! One registration, and all of them with the ways to find one. What ends a session is not decided here.
+//! A registration, and the index of all registrations. Does not end sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,77 +10,65 @@ use crate::annotation::{AuthScope, Transport};
 use crate::authority::Authority;
 use crate::id::{LinkId, NodeId, SessionId, SessionKey};
 use crate::message::Capabilities;
-use crate::refusal::Ended;
+use crate::refusal::SessionEnd;
 
-/// Whether the subserver of a session is there.
+/// Presence of a session's subserver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is.
     Live,
-    /// It is not; its segment is kept for it for a while.
+    /// The segment is kept for a while.
     Lost {
-        /// Since when.
         since: Instant,
-        /// Why.
-        why: Ended,
+        why: SessionEnd,
     },
 }
 
-/// One registration.
+/// A registration.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// As the aggregator counts it.
     pub key: SessionKey,
-    /// Who registered.
     pub subserver_id: NodeId,
-    /// Its id as an aggregator, where it is one and says so.
+    /// The id as an aggregator, where there is one.
     pub aggregator_id: Option<NodeId>,
-    /// What it holds.
     pub segment: Segment,
-    /// The link on which it is held.
     pub link: LinkId,
-    /// Where it may be dialled.
+    /// Address for connections from here.
     pub url: Option<String>,
-    /// By what name the peer is known.
     pub principal: Arc<str>,
-    /// Who it says it is.
+    /// Alleged authority.
     pub authority: Option<Authority>,
-    /// Whether it has proved that.
+    /// The authority is proved.
     pub proven: bool,
-    /// What it has.
     pub capabilities: Capabilities,
-    /// What may be asked of it.
+    /// Permission for calls of the subserver.
     pub auth_scope: AuthScope,
-    /// How it is reached.
     pub transport: Transport,
-    /// How often it sends heartbeats; zero: never.
+    /// Interval of heartbeats; zero: none.
     pub interval: Duration,
-    /// The aggregators below and itself; `None` of a plain subserver.
+    /// Ids of the aggregators below and the own id; `None`: a plain subserver.
     pub subtree: Option<BTreeSet<NodeId>>,
-    /// Whether it is here only while a parent that it prefers is not.
+    /// A preferred parent is out of reach of the subserver.
     pub backup: bool,
-    /// When it registered.
     pub registered_at: Instant,
-    /// When it was last heard of.
+    /// Time of the last sign of life.
     pub heard_at: Instant,
-    /// Whether it is there.
     pub standing: Standing,
     pub(super) id: SessionId,
-    /// Its place among all who registered.
+    /// Rank among all registrations.
     pub(super) order: u64,
     pub(super) subtree_version: u64,
-    /// Whether a heartbeat that seemed to be missed was excused since it was last heard of.
+    /// A missed heartbeat was excused since the last sign of life.
     pub(super) excused: bool,
 }
 
 impl Session {
-    /// Whether the subserver is there.
+    /// Tells whether the subserver is present.
     pub fn is_live(&self) -> bool {
         self.standing == Standing::Live
     }
 }
 
-/// All the sessions of an aggregator. One subserver has one at most, and so has one segment.
+/// All sessions of an aggregator: at most one for each subserver and each segment.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     by_key: BTreeMap<SessionKey, Session>,
@@ -110,7 +98,7 @@ impl Sessions {
     }
 
     /// Marks a session as lost: nobody speaks for it any more.
-    pub(super) fn lose(&mut self, key: SessionKey, since: Instant, why: Ended) -> Option<&Session> {
+    pub(super) fn lose(&mut self, key: SessionKey, since: Instant, why: SessionEnd) -> Option<&Session> {
         let session = self.by_key.get_mut(&key).filter(|session| session.is_live())?;
         session.standing = Standing::Lost { since, why };
         self.by_id.remove(&session.id);
@@ -122,12 +110,12 @@ impl Sessions {
         self.by_key.get(&key)
     }
 
-    /// The session if its subserver is there.
+    /// Gives the session of a present subserver.
     pub(super) fn live(&mut self, key: SessionKey) -> Option<&mut Session> {
         self.by_key.get_mut(&key).filter(|session| session.is_live())
     }
 
-    /// The live session of this name, if whoever names it is on its link.
+    /// Finds the live session of this name on this link.
     pub(super) fn spoken_for(&self, id: &SessionId, link: LinkId) -> Option<SessionKey> {
         let key = *self.by_id.get(id)?;
         self.by_link.contains(&(link, key)).then_some(key)
@@ -141,7 +129,7 @@ impl Sessions {
         self.get(*self.by_subserver.get(&id)?)
     }
 
-    /// The live sessions on a link.
+    /// Lists the live sessions on a link.
     pub(super) fn of_link(&self, link: LinkId) -> Vec<SessionKey> {
         let range = (link, SessionKey(0))..=(link, SessionKey(u64::MAX));
         self.by_link.range(range).map(|(_, key)| *key).collect()
@@ -151,7 +139,7 @@ impl Sessions {
         self.by_key.len()
     }
 
-    /// All of them, by segment.
+    /// Lists all sessions, by segment.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Session> {
         self.by_segment.values().filter_map(|key| self.by_key.get(key))
     }

@@ -1,4 +1,4 @@
-//! What the operator of an aggregator decides about registrations. Nothing of what happens.
+//! The operator's settings for registrations. Enforces nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,41 +8,38 @@ use banyan_model::Segment;
 use crate::id::NodeId;
 use crate::message::Budget;
 
-/// The settings of one aggregator.
+/// Settings of an aggregator.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Its own id.
     pub aggregator_id: NodeId,
-    /// What each session may spend.
+    /// Budget of each session.
     pub budget: Budget,
-    /// How long the tools of a lost subserver stay listed (AX-61); zero: not at all.
+    /// Time for which the tools of a lost subserver stay listed (AX-61); zero: none.
     pub grace: Duration,
-    /// What holds for segments that have no policy of their own.
+    /// Policy of segments without their own.
     pub policy: SegmentPolicy,
-    /// Segments with a policy of their own.
     pub policies: BTreeMap<Segment, SegmentPolicy>,
-    /// How it is found out that a subserver is registered elsewhere (AX-25).
+    /// Source of knowledge about registrations elsewhere (AX-25).
     pub split_brain: SplitBrain,
-    /// How long an answer to a question is waited for. Never more than a quarter of the heartbeat interval of who is asked about.
+    /// Patience for the answer to a question, capped at a quarter of the heartbeat interval of the applicant.
     pub ask_timeout: Duration,
-    /// How many registrations are served in a second.
     pub registrations_per_second: u32,
-    /// How many registrations may wait.
+    /// Most registrations in the queue.
     pub waiting: usize,
-    /// How many of them on one link.
+    /// Most registrations of one link in the queue.
     pub waiting_per_link: usize,
-    /// How many registrations are held at once, those that are lost and waited for included.
+    /// Most registrations, lost ones still waited for included.
     pub registrations: usize,
-    /// How many ids one registration may bring.
+    /// Most ids of one registration.
     pub subtree_ids: usize,
-    /// How many lists are fetched at once.
+    /// Most simultaneous fetches of lists.
     pub fetches: usize,
-    /// How long a list is waited for.
+    /// Patience for a list.
     pub fetch_timeout: Duration,
 }
 
 impl Settings {
-    /// The defaults, for this aggregator.
+    /// Gives the defaults, for this aggregator.
     pub fn new(aggregator_id: NodeId) -> Self {
         Self {
             aggregator_id,
@@ -67,32 +64,30 @@ impl Settings {
     }
 }
 
-/// What a segment demands of whoever registers it.
+/// Demands of a segment on registrants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SegmentPolicy {
-    /// When its authority must be proved (AX-13).
+    /// Demand for a proved authority (AX-13).
     pub proof: Demand,
-    /// When it belongs to its authority for good (AX-12).
+    /// Demand for lasting ownership (AX-12).
     pub sticky: Demand,
 }
 
-/// For which namespaces something holds.
+/// Namespaces under a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Demand {
-    /// All.
     Always,
-    /// Those with tools that change something.
+    /// Namespaces with tools that change something.
     #[default]
     ForChanges,
-    /// None.
     Never,
 }
 
-/// How it is found out that a subserver is registered with another aggregator of the tree.
+/// Source of knowledge about registrations with other aggregators of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitBrain {
-    /// A store that all the aggregators share knows.
+    /// A store shared by all aggregators.
     AskStore,
-    /// The subserver itself is asked.
+    /// The subserver itself.
     AskSubserver,
 }

@@ -1,4 +1,4 @@
-//! What one subserver notifies: the oldest waits longest and is dropped first. Nothing of other subservers.
+//! Queue of a subserver's notifications: the oldest is dropped first. Knows no other subservers.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use banyan_model::Segment;
 use bytes::Bytes;
 
-use super::{RelayLimits, Relayed};
+use super::{RelayLimits, RelayOutput};
 use crate::bucket::Bucket;
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Lane {
     queue: VecDeque<Bytes>,
     queued_bytes: usize,
     dropped: u64,
-    /// Whether it was said that some were dropped, and not all that waited then has gone since.
+    /// The current flood was announced.
     said: bool,
 }
 
@@ -34,8 +34,8 @@ impl Lane {
         self.queue.len() as u64
     }
 
-    /// Lets it wait; returns the notice when this is the first drop of a flood.
-    pub(super) fn push(&mut self, bytes: Bytes, limits: &RelayLimits) -> Option<Relayed> {
+    /// Queues a notification; gives the announcement at the first drop of a flood.
+    pub(super) fn push(&mut self, bytes: Bytes, limits: &RelayLimits) -> Option<RelayOutput> {
         self.queued_bytes += bytes.len();
         self.queue.push_back(bytes);
         let before = self.dropped;
@@ -46,18 +46,18 @@ impl Lane {
         if self.dropped == before || std::mem::replace(&mut self.said, true) {
             return None;
         }
-        Some(Relayed::Overflow { segment: self.segment.clone(), dropped: self.dropped })
+        Some(RelayOutput::Overflow { segment: self.segment.clone(), dropped: self.dropped })
     }
 
-    /// Sends what may be sent; returns when the next may.
-    pub(super) fn flush(&mut self, now: Instant, out: &mut VecDeque<Relayed>) -> Option<Instant> {
+    /// Sends as much as the rate permits; gives the time of the next.
+    pub(super) fn flush(&mut self, now: Instant, out: &mut VecDeque<RelayOutput>) -> Option<Instant> {
         while !self.queue.is_empty() {
-            if let Err(ready) = self.bucket.take(now) {
+            if let Err(ready) = self.bucket.take_token(now) {
                 return Some(ready);
             }
             if let Some(bytes) = self.queue.pop_front() {
                 self.queued_bytes -= bytes.len();
-                out.push_back(Relayed::Notification { segment: self.segment.clone(), bytes });
+                out.push_back(RelayOutput::Notification { segment: self.segment.clone(), bytes });
             }
         }
         self.said = false;

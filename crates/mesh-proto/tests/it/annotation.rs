@@ -1,4 +1,4 @@
-//! What holds for annotations on their way up.
+//! Annotations on their way up.
 
 #![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
 
@@ -16,7 +16,7 @@ fn added(annotation: &Annotation, lost: bool) -> Vec<String> {
     annotation.additions(lost).into_iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// The definition with the additions in its `_meta`, as an aggregator lists it.
+/// Lists a definition as an aggregator does, with the additions in its `_meta`.
 fn listed(definition: &str, annotation: &Annotation) -> String {
     let mut value: serde_json::Value = serde_json::from_str(definition).unwrap();
     for (key, raw) in annotation.additions(false) {
@@ -26,7 +26,7 @@ fn listed(definition: &str, annotation: &Annotation) -> String {
 }
 
 #[test]
-fn ax_33_a_tool_that_says_nothing_is_taken_for_the_riskiest() {
+fn ax_33_a_silent_tool_is_taken_for_the_riskiest() {
     let twice = r#"{"annotations":{"readOnlyHint":true,"readOnlyHint":true}}"#;
     let two = r#"{"_meta":{"x-mcpax-mutable":false},"_meta":{}}"#;
     for silent in ["{}", "[]", r#"[{"readOnlyHint":true},{}]"#, "nonsense", r#"{"annotations":7,"_meta":[]}"#, twice, two] {
@@ -56,7 +56,7 @@ fn ax_33_contradictions_are_read_the_careful_way() {
 }
 
 #[test]
-fn ax_44_what_changes_something_for_good_is_flagged_and_the_flag_stays() {
+fn ax_44_irreversible_changes_keep_their_flag() {
     let tool = r#"{"_meta":{"x-mcpax-mutable":true,"x-mcpax-reversible":false}}"#;
     assert!(added(&of(tool), false).contains(&format!("{}=\"irreversible_mutable\"", key::SAFETY)));
     let flagged = r#"{"annotations":{"readOnlyHint":true},"_meta":{"x-mcpax-safety":"irreversible_mutable"}}"#;
@@ -66,7 +66,7 @@ fn ax_44_what_changes_something_for_good_is_flagged_and_the_flag_stays() {
 }
 
 #[test]
-fn ax_34_only_hops_and_a_raised_latency_are_written_over_what_a_tool_says() {
+fn ax_34_only_hops_and_raised_latency_are_overwritten() {
     let tool = r#"{"_meta":{"x-mcpax-latency-class":"fast","x-mcpax-mutable":false,"x-mcpax-reversible":true,"x-mcpax-idempotent":true,
         "x-mcpax-consistency":"strong","x-mcpax-transport":"uart_cbor","x-mcpax-auth-scope":"read","x-mcpax-cost-class":"free",
         "x-mcpax-availability":"always","x-mcpax-schema-version":"1.2.0","x-mcpax-hops":3,"x-mcpax-other":1}}"#;
@@ -104,7 +104,7 @@ fn riskier_or_equal(a: &Annotation, b: &Annotation) -> bool {
 
 proptest! {
     #[test]
-    fn ax_34_an_annotation_reads_the_same_at_the_next_hop_but_for_the_hop(definition in definition()) {
+    fn ax_34_an_annotation_survives_a_hop_except_the_count(definition in definition()) {
         let here = of(&definition);
         let above = of(&listed(&definition, &here));
         let same = (above.mutable, above.reversible, above.idempotent, above.auth_scope, above.consistency, above.latency_class);

@@ -1,4 +1,4 @@
-//! What a subserver does to be registered with one of its parents, one case at a time.
+//! A subserver's way to a registration with one of its parents, one case at a time.
 
 #![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
@@ -9,19 +9,21 @@ use std::time::{Duration, Instant, SystemTime};
 use banyan_model::{Machine, Now, Segment};
 use mesh_proto::child::{Child, ChildOutput, ChildSettings, Event, LostWhy, Transmit};
 use mesh_proto::id::{CallId, LinkId, NodeId, SessionId};
-use mesh_proto::message::{Above, Alive, AskParent, Budget, Method, ParentIs, Register, Registered, Request, SubtreeChange};
-use mesh_proto::refusal::{Ended, Refusal};
+use mesh_proto::message::{
+    Ancestry, AskParent, Budget, HeartbeatAnswer, Method, ParentAnswer, Register, RegistrationResult, Request, SubtreeChange,
+};
+use mesh_proto::refusal::{Refusal, SessionEnd};
 use mesh_proto::reply::Reply;
 
 const SECOND: Duration = Duration::from_secs(1);
 const OWN: NodeId = NodeId::new(1);
 
-/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+/// Both clocks at an instant; no machine of the mesh reads the wall clock.
 fn at(instant: Instant) -> Now {
     Now { instant, wall: SystemTime::UNIX_EPOCH }
 }
 
-/// A request of the child, and when it was sent.
+/// A request of the child, with its time.
 #[derive(Debug, Clone)]
 struct Sent {
     at: Instant,
@@ -35,7 +37,7 @@ struct World {
     start: Instant,
     now: Instant,
     links: u64,
-    /// Which parents can be dialled, and which answer.
+    /// Reachable parents, which answer.
     up: BTreeSet<usize>,
     dialled: Vec<(Instant, usize)>,
     hung_up: Vec<LinkId>,
@@ -84,7 +86,7 @@ impl World {
         }
     }
 
-    /// The requests of a kind that were not taken yet.
+    /// Takes the new requests of a kind.
     fn take(&mut self, method: Method) -> Vec<Sent> {
         let (taken, left) = self.sent.drain(..).partition(|sent: &Sent| sent.request.encode().0 == method);
         self.sent = left;
@@ -103,8 +105,8 @@ impl World {
         self.drain();
     }
 
-    /// Refuses the registration that was asked for last, for ids which this parent does not know to stand above, as often as it is made anew
-    /// by somebody who still believes that the parent may hear of them. The last one, refused as well.
+    /// Refuses the latest registration for ids unknown to this parent, again and again while the child hopes that the parent may hear of
+    /// them. Gives the last registration, refused as well.
     fn refuse_for_good(&mut self, ids: &[NodeId]) -> Sent {
         let first = self.now;
         loop {
@@ -118,16 +120,16 @@ impl World {
         }
     }
 
-    /// Takes the registration that was asked for last.
+    /// Accepts the latest registration.
     fn accept(&mut self) -> LinkId {
         let asked = self.take(Method::Register).pop().unwrap();
-        let registered = Registered {
+        let registered = RegistrationResult {
             segment: Segment::nearest("a"),
             session: SessionId::of_bits(u128::from(asked.link.0)),
             deadline: SECOND * 3,
             budget: Budget::default(),
             aggregator_id: Some(NodeId::new(100 + u128::from(asked.link.0))),
-            above: Above { ancestors: vec![NodeId::new(100)], prefix_length: 5 },
+            above: Ancestry { ancestors: vec![NodeId::new(100)], prefix_length: 5 },
         };
         self.reply(asked.call, &registered.encode());
         asked.link
@@ -143,7 +145,7 @@ impl World {
     fn until(&mut self, method: Method) {
         while !self.sent.iter().any(|sent| sent.request.encode().0 == method) {
             for beat in self.take(Method::Heartbeat) {
-                self.reply(beat.call, &Alive::default().encode());
+                self.reply(beat.call, &HeartbeatAnswer::default().encode());
             }
             self.step();
         }
@@ -156,7 +158,7 @@ impl World {
             self.step();
             for beat in self.take(Method::Heartbeat) {
                 if answered {
-                    self.reply(beat.call, &Alive::default().encode());
+                    self.reply(beat.call, &HeartbeatAnswer::default().encode());
                 }
                 beats.push(beat);
             }
@@ -167,7 +169,7 @@ impl World {
 }
 
 #[test]
-fn ax_22_heartbeats_are_sent_well_within_each_interval_and_not_all_at_once() {
+fn ax_22_heartbeats_come_within_each_interval_with_jitter() {
     let mut offsets = BTreeSet::new();
     for seed in 0..10 {
         let mut register = Register::plain(OWN, Segment::nearest("a"));
@@ -187,7 +189,7 @@ fn ax_22_heartbeats_are_sent_well_within_each_interval_and_not_all_at_once() {
 }
 
 #[test]
-fn ax_62_a_parent_that_says_nothing_is_left_for_the_backup_within_three_intervals() {
+fn ax_62_a_silent_parent_is_left_within_three_intervals() {
     let mut world = World::new(2);
     world.accept();
     world.pass(SECOND * 10, true);
@@ -205,7 +207,7 @@ fn ax_62_a_parent_that_says_nothing_is_left_for_the_backup_within_three_interval
 }
 
 #[test]
-fn ax_62_it_goes_back_to_the_preferred_parent_and_lets_go_before_it_takes_hold() {
+fn ax_62_the_return_to_a_preferred_parent_deregisters_first() {
     let mut world = World::new(2);
     world.up = BTreeSet::from([1]);
     world.child.handle_link_lost(at(world.now), LinkId(1));
@@ -225,7 +227,7 @@ fn ax_62_it_goes_back_to_the_preferred_parent_and_lets_go_before_it_takes_hold()
 }
 
 #[test]
-fn ax_62_a_preferred_parent_that_refuses_sends_it_back_to_the_backup_at_once() {
+fn ax_62_a_refused_return_leads_back_to_the_backup() {
     let mut world = World::new(2);
     world.up = BTreeSet::from([1]);
     world.child.handle_link_lost(at(world.now), LinkId(1));
@@ -243,7 +245,7 @@ fn ax_62_a_preferred_parent_that_refuses_sends_it_back_to_the_backup_at_once() {
 }
 
 #[test]
-fn after_a_restart_of_the_parent_it_registers_anew_at_once() {
+fn a_restarted_parent_is_registered_with_anew_at_once() {
     let mut world = World::new(1);
     world.accept();
     world.pass(SECOND * 3, true);
@@ -256,7 +258,7 @@ fn after_a_restart_of_the_parent_it_registers_anew_at_once() {
 }
 
 #[test]
-fn who_was_put_out_for_its_own_fault_does_not_come_back_at_once() {
+fn a_subserver_at_fault_comes_back_later() {
     let mut world = World::new(1);
     world.accept();
     world.pass(SECOND * 3, true);
@@ -264,14 +266,16 @@ fn who_was_put_out_for_its_own_fault_does_not_come_back_at_once() {
         world.step();
     }
     let beat = world.take(Method::Heartbeat).pop().unwrap();
-    world.refuse(beat.call, &Refusal::UnknownSession { ended: Some(Ended::DottedName) });
+    world.refuse(beat.call, &Refusal::UnknownSession { ended: Some(SessionEnd::DottedName) });
     assert!(world.take(Method::Register).is_empty());
-    assert!(world.events.iter().any(|event| matches!(event, Event::Refused { refused, .. } if refused.ended == Some(Ended::DottedName))));
+    assert!(
+        world.events.iter().any(|event| matches!(event, Event::Refused { refused, .. } if refused.ended == Some(SessionEnd::DottedName)))
+    );
     world.until(Method::Register);
 }
 
 #[test]
-fn it_tries_again_later_and_later_but_never_later_than_an_interval() {
+fn retries_back_off_up_to_an_interval() {
     let mut world = World::new(1);
     world.up.clear();
     world.child.handle_link_lost(at(world.now), LinkId(1));
@@ -289,18 +293,19 @@ fn it_tries_again_later_and_later_but_never_later_than_an_interval() {
 fn ax_25_it_says_with_whom_it_is_registered() {
     let mut world = World::new(1);
     let ask = |id| Request::Parent(AskParent { aggregator_id: NodeId::new(9), subserver_id: id }).encode().1;
-    let answer = |world: &mut World| ParentIs::decode(world.child.handle_request("mcpax/parent", ask(OWN).as_bytes()).unwrap().as_bytes());
-    assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: None }), "while it registers it is registered with nobody");
+    let answer =
+        |world: &mut World| ParentAnswer::decode(world.child.handle_request("mcpax/parent", ask(OWN).as_bytes()).unwrap().as_bytes());
+    assert_eq!(answer(&mut world), Ok(ParentAnswer { parent_id: None }), "while it registers it is registered with nobody");
     let link = world.accept();
-    assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: Some(NodeId::new(100 + u128::from(link.0))) }));
+    assert_eq!(answer(&mut world), Ok(ParentAnswer { parent_id: Some(NodeId::new(100 + u128::from(link.0))) }));
     assert!(world.child.handle_request("mcpax/parent", ask(NodeId::new(2)).as_bytes()).is_err());
     assert_eq!(world.child.handle_request("mcpax/register", b"{}").unwrap_err().error().message, "params_invalid");
     world.child.stop(at(world.now));
-    assert_eq!(answer(&mut world), Ok(ParentIs { parent_id: None }));
+    assert_eq!(answer(&mut world), Ok(ParentAnswer { parent_id: None }));
 }
 
 #[test]
-fn ax_24_what_stands_below_is_told_upward_one_change_at_a_time() {
+fn ax_24_the_subtree_is_announced_one_change_at_a_time() {
     let mut world = World::new(1);
     world.accept();
     let ids = |ids: &[u128]| ids.iter().map(|id| NodeId::new(*id)).chain([OWN]).collect::<BTreeSet<_>>();
@@ -329,7 +334,7 @@ fn ax_24_what_stands_below_is_told_upward_one_change_at_a_time() {
 }
 
 #[test]
-fn ax_24_a_cycle_that_the_parent_never_hears_of_points_at_somebody_below() {
+fn ax_24_a_cycle_unknown_to_the_parent_blames_nodes_below() {
     let mut world = World::new(1);
     world.refuse_for_good(&[OWN, NodeId::new(7)]);
     assert!(world.events.contains(&Event::Cycle { ids: vec![NodeId::new(7)] }));
@@ -339,7 +344,7 @@ fn ax_24_a_cycle_that_the_parent_never_hears_of_points_at_somebody_below() {
 }
 
 #[test]
-fn ax_24_a_cycle_that_the_parent_knows_of_or_hears_of_in_time_puts_nobody_out() {
+fn ax_24_a_cycle_known_to_the_parent_blames_nobody() {
     for at_first in [true, false] {
         let mut world = World::new(1);
         for below_you in [at_first, true, true] {
@@ -355,21 +360,21 @@ fn ax_24_a_cycle_that_the_parent_knows_of_or_hears_of_in_time_puts_nobody_out() 
 }
 
 #[test]
-fn what_stands_above_is_told_to_the_node_and_taken_back_when_the_parent_is_lost() {
+fn ancestry_is_reported_and_withdrawn_with_the_parent() {
     let mut world = World::new(1);
     world.accept();
-    let above = Above { ancestors: vec![NodeId::new(100)], prefix_length: 5 + 2 };
+    let above = Ancestry { ancestors: vec![NodeId::new(100)], prefix_length: 5 + 2 };
     assert!(world.events.contains(&Event::Above(above)));
     world.child.handle_link_lost(at(world.now), LinkId(1));
     world.drain();
-    assert_eq!(world.events.last(), Some(&Event::Above(Above::default())));
+    assert_eq!(world.events.last(), Some(&Event::Above(Ancestry::default())));
 }
 
 #[test]
 fn a_node_that_stands_above_itself_leaves() {
     let mut world = World::new(1);
     world.accept();
-    let inside = Alive { above: Above { ancestors: vec![NodeId::new(100), OWN], prefix_length: 5 }, withheld: 0 };
+    let inside = HeartbeatAnswer { above: Ancestry { ancestors: vec![NodeId::new(100), OWN], prefix_length: 5 }, withheld: 0 };
     for _ in 0..2 {
         assert!(world.child.registered_at().is_some());
         world.step();
@@ -390,7 +395,7 @@ fn a_subserver_that_slept_does_not_blame_its_parent() {
     world.drain();
     assert!(world.child.registered_at().is_some());
     let beat = world.take(Method::Heartbeat).pop().unwrap();
-    world.reply(beat.call, &Alive::default().encode());
+    world.reply(beat.call, &HeartbeatAnswer::default().encode());
     world.pass(SECOND * 3, true);
     assert!(world.child.registered_at().is_some());
 }
@@ -408,7 +413,7 @@ fn it_leaves_when_it_is_told_to() {
 }
 
 #[test]
-fn ax_25_a_parent_that_does_not_say_that_it_let_go_loses_its_link_first() {
+fn ax_25_a_mute_parent_loses_its_link_before_the_move() {
     let mut world = World::new(2);
     world.up = BTreeSet::from([1]);
     world.child.handle_link_lost(at(world.now), LinkId(1));
@@ -424,7 +429,7 @@ fn ax_25_a_parent_that_does_not_say_that_it_let_go_loses_its_link_first() {
 }
 
 #[test]
-fn ax_24_whoever_lies_below_does_not_decide_with_whom_it_registers() {
+fn ax_24_a_liar_below_does_not_choose_the_parent() {
     let mut world = World::new(2);
     let liar = NodeId::new(7);
     world.child.handle_subtree(at(world.now), BTreeSet::from([OWN, liar]));

@@ -1,4 +1,4 @@
-//! What holds for any message: it is read as it was written, and what is not legal is refused with a reason.
+//! Messages: reading inverts writing, and illegal messages are refused with a reason.
 
 #![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
 
@@ -9,8 +9,8 @@ use mesh_proto::annotation::{AuthScope, Transport};
 use mesh_proto::authority::Authority;
 use mesh_proto::id::{NodeId, SessionId};
 use mesh_proto::message::{
-    Above, Alive, AskParent, Budget, Capabilities, Deregister, Heartbeat, ParentIs, Proof, Register, Registered, Request, Subtree,
-    SubtreeChange,
+    Ancestry, AskParent, Budget, Capabilities, Deregister, Heartbeat, HeartbeatAnswer, ParentAnswer, Proof, Register, RegistrationResult,
+    Request, Subtree, SubtreeChange,
 };
 use mesh_proto::refusal::Refusal;
 use proptest::collection::{btree_set, vec};
@@ -39,7 +39,7 @@ fn ax_20_the_request_of_the_draft_is_understood() {
 }
 
 #[test]
-fn ax_20_what_is_wrong_with_a_request_is_said_by_member() {
+fn ax_20_a_refusal_names_the_wrong_member() {
     let with = |member: &str, value: &str| {
         let mut params: serde_json::Value = serde_json::from_str(DRAFT).unwrap();
         params[member] = serde_json::from_str(value).unwrap();
@@ -139,8 +139,8 @@ fn request() -> impl Strategy<Value = Request> {
     ]
 }
 
-fn above() -> impl Strategy<Value = Above> {
-    (vec(node(), 0..10), 0..256usize).prop_map(|(ancestors, prefix_length)| Above { ancestors, prefix_length })
+fn above() -> impl Strategy<Value = Ancestry> {
+    (vec(node(), 0..10), 0..256usize).prop_map(|(ancestors, prefix_length)| Ancestry { ancestors, prefix_length })
 }
 
 proptest! {
@@ -151,26 +151,26 @@ proptest! {
     }
 
     #[test]
-    fn ax_21_the_answer_to_a_registration_is_read_as_it_was_written(
+    fn ax_21_the_answer_to_a_registration_survives_the_wire(
         segment in segment(), session in session(), ms in any::<u32>(), limits in any::<[Option<u64>; 3]>(), id in option::of(node()), above in above(),
     ) {
         let budget = Budget {
             calls_per_minute: limits[0], mutable_calls_per_session: limits[1], cost_units_per_session: limits[2],
         };
         let deadline = Duration::from_millis(u64::from(ms));
-        let result = Registered { segment, session, deadline, budget, aggregator_id: id, above };
+        let result = RegistrationResult { segment, session, deadline, budget, aggregator_id: id, above };
         let text = result.encode();
-        prop_assert_eq!(Registered::decode(text.as_bytes()), Ok(result));
+        prop_assert_eq!(RegistrationResult::decode(text.as_bytes()), Ok(result));
         let object: serde_json::Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(object["status"].as_str(), Some("registered"));
     }
 
     #[test]
     fn other_answers_are_read_as_they_were_written(above in above(), withheld in any::<u64>(), parent in option::of(node())) {
-        let alive = Alive { above, withheld };
-        prop_assert_eq!(Alive::decode(alive.encode().as_bytes()), Ok(alive));
-        let parent = ParentIs { parent_id: parent };
-        prop_assert_eq!(ParentIs::decode(parent.encode().as_bytes()), Ok(parent));
+        let alive = HeartbeatAnswer { above, withheld };
+        prop_assert_eq!(HeartbeatAnswer::decode(alive.encode().as_bytes()), Ok(alive));
+        let parent = ParentAnswer { parent_id: parent };
+        prop_assert_eq!(ParentAnswer::decode(parent.encode().as_bytes()), Ok(parent));
     }
 
     #[test]

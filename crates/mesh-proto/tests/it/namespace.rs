@@ -1,4 +1,4 @@
-//! What holds for any set of subservers and their lists.
+//! Properties of any set of subservers and lists.
 
 #![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
 
@@ -9,7 +9,7 @@ use banyan_model::Segment;
 use bytes::Bytes;
 use mesh_proto::annotation::{Annotation, AuthScope, Transport};
 use mesh_proto::id::NodeId;
-use mesh_proto::namespace::{Limits, Namespace, Offer, PageCursor, Part, Seniority, Withheld};
+use mesh_proto::namespace::{Limits, Namespace, Offer, PageCursor, Part, Seniority, WithholdReason};
 use mesh_proto::refusal::Refusal;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn part(segment: &str, order: u64, names: &[String]) -> Arc<Part> {
     Arc::new(Part::new(Segment::new(segment).unwrap(), seniority, names.iter().map(|n| offer(n)).collect(), &OPEN).unwrap())
 }
 
-/// Names that are near each other, with and without dots, and some that are none.
+/// Similar names, with and without dots, some illegal.
 fn names() -> impl Strategy<Value = Vec<String>> {
     vec(prop_oneof![6 => "[ab_-]{1,2}(\\.[ab-]{1,2}){0,3}", 1 => "[a-bA.]{0,4}"], 0..12)
 }
@@ -37,7 +37,7 @@ fn segment() -> impl Strategy<Value = &'static str> {
     select(vec!["a", "a-", "a-b", "a_", "b", "b0"])
 }
 
-/// What registered in which order under which segment: at most one list each.
+/// Lists by order of registration and segment.
 fn world() -> impl Strategy<Value = BTreeMap<(u64, &'static str), Vec<String>>> {
     btree_map((0..40u64, segment()), names(), 0..10)
 }
@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn ax_11_merging_does_not_depend_on_order_or_repetition_and_the_first_keeps_a_segment(world in world()) {
+    fn ax_11_merging_is_commutative_and_the_first_keeps_a_segment(world in world()) {
         let [a, b, c] = [0, 1, 2].map(|third| table(&world, |order| order % 3 == third));
         let all = a.merge(&b).merge(&c);
         prop_assert_eq!(&all, &c.merge(&a).merge(&b));
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn ax_30_every_listed_name_leads_to_its_tool_and_its_route(world in world()) {
+    fn ax_30_every_listed_name_leads_to_tool_and_route(world in world()) {
         let table = table(&world, |_| true);
         for name in listed(&table) {
             let handle = table.resolve(&name).unwrap();
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn ax_10_only_legal_names_have_a_place_and_each_of_them_once(names in names()) {
+    fn ax_10_only_legal_names_are_listed_and_each_once(names in names()) {
         let part = part("a", 0, &names);
         let legal = |name: &&String| name.split('.').all(|segment| Segment::new(segment).is_ok());
         let expected: BTreeSet<&String> = names.iter().filter(legal).collect();
@@ -123,7 +123,7 @@ proptest! {
 }
 
 #[test]
-fn ax_14_a_plain_subserver_lists_no_dots_and_an_aggregator_may() {
+fn ax_14_only_aggregators_list_dotted_names() {
     let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
     let build = |dotted| Part::new(Segment::nearest("x"), seniority, vec![offer("ok"), offer("a.b")], &Limits { dotted, ..OPEN });
     assert_eq!(build(false), Err(Refusal::DottedName { name: "a.b".into() }));
@@ -131,11 +131,11 @@ fn ax_14_a_plain_subserver_lists_no_dots_and_an_aggregator_may() {
 }
 
 #[test]
-fn ax_13_what_changes_something_is_withheld_without_proof_and_comes_back_with_it() {
+fn ax_13_changing_tools_are_withheld_until_proof() {
     let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
     let unproven = Limits { unproven: true, ..OPEN };
     let part = Part::new(Segment::nearest("x"), seniority, vec![offer("read"), offer("draw")], &unproven).unwrap();
-    assert_eq!(part.tools().iter().map(|t| t.withheld()).collect::<Vec<_>>(), [Some(Withheld::AuthorityRequired), None]);
+    assert_eq!(part.tools().iter().map(|t| t.withheld()).collect::<Vec<_>>(), [Some(WithholdReason::AuthorityRequired), None]);
     let table = Namespace::default().with(Arc::new(part.clone()));
     assert!(table.resolve("x.draw").is_none() && table.resolve("x.read").is_some());
     assert_eq!(part.limited(&OPEN).unwrap().listed(), 2);
@@ -147,28 +147,28 @@ fn ax_41_a_subserver_registered_for_reading_lists_nothing_that_writes() {
     let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
     let limits = Limits { scope: AuthScope::Read, ..OPEN };
     let part = Part::new(Segment::nearest("x"), seniority, vec![offer("read"), offer("draw")], &limits).unwrap();
-    assert_eq!(part.tools()[0].withheld(), Some(Withheld::ScopeExceeded));
+    assert_eq!(part.tools()[0].withheld(), Some(WithholdReason::ScopeExceeded));
     assert_eq!(part.listed(), 1);
     // Whatever it says that it needs.
     let mut draw = offer("draw");
     draw.annotation.auth_scope = AuthScope::Read;
     let part = Part::new(Segment::nearest("x"), seniority, vec![draw], &limits).unwrap();
-    assert_eq!((part.listed(), part.tools()[0].withheld()), (0, Some(Withheld::ScopeExceeded)));
+    assert_eq!((part.listed(), part.tools()[0].withheld()), (0, Some(WithholdReason::ScopeExceeded)));
 }
 
 #[test]
-fn ax_10_a_name_has_255_characters_at_most_whatever_stands_above() {
+fn ax_10_a_whole_name_has_255_characters_at_most() {
     let seniority = Seniority { order: 0, subserver: NodeId::new(0) };
     let long = "a".repeat(63);
     let name = format!("{long}.{long}.{long}");
     let part = |before| Part::new(Segment::nearest("x"), seniority, vec![offer(&name)], &Limits { before, ..OPEN }).unwrap();
     assert_eq!(part(255 - 191).listed(), 1);
-    assert_eq!(part(256 - 191).tools()[0].withheld(), Some(Withheld::NameTooLong));
+    assert_eq!(part(256 - 191).tools()[0].withheld(), Some(WithholdReason::NameTooLong));
 }
 
-/// The figures are in `bench`; here is held that the work of a change does not grow with what did not change.
+/// The work of a change does not grow with the unchanged rest; figures are in `bench`.
 #[test]
-fn a_change_of_one_subserver_shares_the_parts_of_all_the_others() {
+fn a_change_of_one_subserver_shares_all_other_parts() {
     let names: Vec<String> = (0..100).map(|n| format!("tool-{n}")).collect();
     let table = (0..1000).fold(Namespace::default(), |table, n| table.with(part(&format!("s{n}"), n, &names)));
     assert_eq!(table.len(), 100_000);

@@ -1,4 +1,4 @@
-//! Who owns a segment, whatever registers, leaves, breaks and comes back in whatever order: compared with a model of a page.
+//! Ownership of segments under any sequence of registrations, departures, breaks and returns: compared with a small model.
 
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use banyan_model::{Machine, Now, Segment};
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::id::{LinkId, NodeId, RequestId, SessionId};
-use mesh_proto::message::{Deregister, Register, Registered, Request};
-use mesh_proto::parent::{Demand, Incoming, Parent, ParentOutput, Settings, Transmit};
+use mesh_proto::message::{Deregister, Register, RegistrationResult, Request};
+use mesh_proto::parent::{Demand, IncomingRequest, Parent, ParentOutput, Settings, Transmit};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::reply::Reply;
 use proptest::collection::vec;
@@ -18,12 +18,12 @@ use proptest::prelude::*;
 const GRACE: Duration = Duration::from_secs(10);
 const SEGMENTS: [&str; 3] = ["a", "b", "c"];
 
-/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+/// Both clocks at an instant; no machine of the mesh reads the wall clock.
 fn at(instant: Instant) -> Now {
     Now { instant, wall: SystemTime::UNIX_EPOCH }
 }
 
-/// Five servers: two that prove nothing, two of one authority, and one of another.
+/// Five servers: two without proof, two of one authority, and one of another.
 const AUTHORITIES: [Option<&str>; 5] = [None, None, Some("x.example"), Some("x.example"), Some("y.example")];
 
 #[derive(Debug, Clone, Copy)]
@@ -44,10 +44,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Who has a segment, as anybody can work it out.
+/// The obvious owners of segments.
 #[derive(Debug, Default)]
 struct Model {
-    /// By segment: the party, and since when it is lost.
+    /// By segment: the party, and the time of the loss.
     holders: BTreeMap<usize, (usize, Option<Duration>)>,
     claims: BTreeMap<usize, &'static str>,
     now: Duration,
@@ -84,7 +84,7 @@ struct World {
     now: Duration,
     requests: u64,
     links: u64,
-    /// By party: its link and its session.
+    /// By party: link and session.
     parties: BTreeMap<usize, (u64, Option<SessionId>)>,
 }
 
@@ -105,7 +105,7 @@ impl World {
         let identity = authority.into_iter().fold(bare, Identity::with);
         let (method, params) = request.encode();
         let (number, now) = (RequestId(self.requests), at(self.start + self.now));
-        let incoming = Incoming { link, request: number, identity: &identity, method: method.as_str(), params: params.as_bytes() };
+        let incoming = IncomingRequest { link, request: number, identity: &identity, method: method.as_str(), params: params.as_bytes() };
         self.parent.handle_request(now, &incoming);
         loop {
             match self.parent.poll_output()? {
@@ -127,7 +127,7 @@ impl World {
         let answer = self.request(party, &Request::Register(Box::new(register)))?;
         let taken = answer.is_ok();
         if let (Ok(result), Some(known)) = (answer, self.parties.get_mut(&party)) {
-            known.1 = Registered::decode(result.as_bytes()).ok().map(|registered| registered.session);
+            known.1 = RegistrationResult::decode(result.as_bytes()).ok().map(|registered| registered.session);
         }
         Some(taken)
     }
@@ -140,7 +140,7 @@ impl World {
         self.now = end;
     }
 
-    /// By segment: who holds it, and whether it is there.
+    /// By segment: the holder, and its presence.
     fn holders(&self) -> BTreeMap<usize, (usize, bool)> {
         let place = |segment: &Segment| SEGMENTS.iter().position(|known| *known == segment.as_str());
         let held =
@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn ax_12_a_segment_has_one_owner_whatever_comes_in_whatever_order(steps in vec(step(), 0..60)) {
+    fn ax_12_a_segment_has_one_owner_in_any_story(steps in vec(step(), 0..60)) {
         let (mut world, mut model) = (World::new(), Model::default());
         for step in steps {
             match step {

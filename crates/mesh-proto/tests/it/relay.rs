@@ -1,4 +1,4 @@
-//! What holds for any flood of notifications.
+//! Properties of any flood of notifications.
 
 #![expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
 
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant, SystemTime};
 use banyan_model::{Machine, Now, Segment};
 use bytes::Bytes;
 use mesh_proto::id::SessionKey;
-use mesh_proto::relay::{Relay, RelayLimits, Relayed, source};
+use mesh_proto::relay::{Relay, RelayLimits, RelayOutput, source};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const SMALL: RelayLimits = RelayLimits { per_second: 100, depth: 20, depth_bytes: 400 };
 
-/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+/// Both clocks at an instant; no machine of the mesh reads the wall clock.
 fn at(instant: Instant) -> Now {
     Now { instant, wall: SystemTime::UNIX_EPOCH }
 }
 
-fn drain(relay: &mut Relay) -> Vec<Relayed> {
+fn drain(relay: &mut Relay) -> Vec<RelayOutput> {
     std::iter::from_fn(|| relay.poll_output()).collect()
 }
 
@@ -31,8 +31,8 @@ fn open(limits: RelayLimits) -> Relay {
     relay
 }
 
-/// Drives the relay for `time`, at exactly the times it asks for.
-fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, Relayed)> {
+/// Drives the relay for `time`, at exactly the requested times.
+fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, RelayOutput)> {
     let mut seen = Vec::new();
     while let Some((due, _)) = relay.poll_timeout().filter(|(due, _)| *due <= from + time) {
         relay.handle_timeout(at(due));
@@ -42,30 +42,30 @@ fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, Relay
 }
 
 #[test]
-fn ax_51_more_than_a_hundred_a_second_wait_and_more_than_a_thousand_are_dropped_oldest_first() {
+fn ax_51_floods_wait_and_then_lose_the_oldest() {
     let (start, mut relay) = (Instant::now(), open(RelayLimits::default()));
     for n in 0..1500 {
         relay.handle_notification(at(start), SessionKey(0), Bytes::from(n.to_string()));
     }
     let at_once = drain(&mut relay);
-    let overflows = at_once.iter().filter(|r| matches!(r, Relayed::Overflow { .. })).count();
+    let overflows = at_once.iter().filter(|r| matches!(r, RelayOutput::Overflow { .. })).count();
     assert_eq!((at_once.len(), overflows), (11, 1), "a tenth of a second's worth, and one notice");
     assert_eq!((relay.dropped(), relay.dropped_of(SessionKey(0))), (490, 490));
     let second = wait(&mut relay, start, Duration::from_secs(1));
     assert_eq!(second.len(), 100);
-    assert_eq!(second[0].1, Relayed::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("500") });
+    assert_eq!(second[0].1, RelayOutput::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("500") });
     let rest = wait(&mut relay, start, Duration::from_secs(60));
-    assert_eq!(rest.last().unwrap().1, Relayed::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("1499") });
+    assert_eq!(rest.last().unwrap().1, RelayOutput::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("1499") });
 }
 
 #[test]
-fn ax_51_each_flood_is_announced_once_and_the_next_one_again() {
+fn ax_51_each_flood_is_announced_once() {
     let (mut now, mut relay) = (Instant::now(), open(SMALL));
     for _ in 0..2 {
         for n in 0..100 {
             relay.handle_notification(at(now), SessionKey(1), Bytes::from(n.to_string()));
         }
-        assert_eq!(drain(&mut relay).iter().filter(|r| matches!(r, Relayed::Overflow { .. })).count(), 1);
+        assert_eq!(drain(&mut relay).iter().filter(|r| matches!(r, RelayOutput::Overflow { .. })).count(), 1);
         wait(&mut relay, now, Duration::from_secs(5));
         now += Duration::from_secs(10);
     }
@@ -79,11 +79,11 @@ fn ax_51_a_flood_of_one_subserver_holds_up_no_other() {
     }
     drain(&mut relay);
     relay.handle_notification(at(now), SessionKey(1), Bytes::from_static(b"x"));
-    assert_eq!(drain(&mut relay), [Relayed::Notification { segment: Segment::nearest("s1"), bytes: Bytes::from_static(b"x") }]);
+    assert_eq!(drain(&mut relay), [RelayOutput::Notification { segment: Segment::nearest("s1"), bytes: Bytes::from_static(b"x") }]);
 }
 
 #[test]
-fn ax_50_each_aggregator_puts_its_segment_before_where_it_came_from() {
+fn ax_50_each_aggregator_prefixes_the_source_with_its_segment() {
     let segment = |text| Segment::new(text).unwrap();
     let first = source(&segment("stm32h7"), None).unwrap();
     assert_eq!(source(&segment("edge"), Some(&first)).as_deref(), Some("edge.stm32h7"));
@@ -96,7 +96,7 @@ fn ax_52_what_a_notification_carries_passes_byte_for_byte() {
     let (now, mut relay) = (Instant::now(), open(SMALL));
     let bytes = Bytes::from_static(br#"{"method":"x" ,"params":{"_meta":{"x-mcpax-event-id":"E","x-mcpax-causal-parent":null}}}"#);
     relay.handle_notification(at(now), SessionKey(0), bytes.clone());
-    assert_eq!(drain(&mut relay), [Relayed::Notification { segment: Segment::nearest("s0"), bytes }]);
+    assert_eq!(drain(&mut relay), [RelayOutput::Notification { segment: Segment::nearest("s0"), bytes }]);
 }
 
 proptest! {
@@ -107,8 +107,8 @@ proptest! {
         let (start, mut relay) = (Instant::now(), open(SMALL));
         let (mut now, mut sent, mut counted) = (start, BTreeMap::new(), BTreeMap::new());
         let mut seen: BTreeMap<Segment, Vec<u64>> = BTreeMap::new();
-        let mut take = |relayed: Vec<Relayed>| for relayed in relayed {
-            if let Relayed::Notification { segment, bytes } = relayed {
+        let mut take = |relayed: Vec<RelayOutput>| for relayed in relayed {
+            if let RelayOutput::Notification { segment, bytes } = relayed {
                 let number = String::from_utf8_lossy(&bytes).trim().parse().unwrap();
                 seen.entry(segment).or_default().push(number);
             }

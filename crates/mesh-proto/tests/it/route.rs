@@ -1,4 +1,4 @@
-//! What holds for any route: it is walked segment by segment to its tool, and read as any other reader of JSON reads it.
+//! Properties of any route: the walk goes segment by segment to the tool, and reading agrees with any other reader of JSON.
 
 #![expect(clippy::unwrap_used, reason = "a test whose ground is missing fails loudly")]
 
@@ -8,14 +8,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The characters of a list of segments, and some that have no place in one.
+/// The characters of a list of segments, and some foreign ones.
 const PIECES: [&str; 12] = ["[", "]", "\"", ",", " ", "\n", "a", "b-", "_0", "A", "\\", "1"];
 
 fn segments() -> impl Strategy<Value = Vec<Segment>> {
     vec("[a-z0-9_-]{1,9}", 1..12).prop_map(|texts| texts.iter().map(|text| Segment::new(text).unwrap()).collect())
 }
 
-/// A list, mostly, with white space wherever it may stand, and here and there something else.
+/// Mostly a list, with white space wherever permitted, and sometimes other text.
 fn text() -> impl Strategy<Value = String> {
     let space = || select(vec!["", "", "", " ", "\t\n"]);
     let element = (space(), prop_oneof![8 => "\"[a-z0-9_-]{1,5}\"", 1 => "\"[A-Z.]{0,2}\"", 1 => "[a1]{0,2}"], space());
@@ -24,7 +24,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![4 => list, 1 => vec(select(PIECES.to_vec()), 0..12).prop_map(|pieces| pieces.concat())]
 }
 
-/// The segments that a route names to somebody else who reads JSON; nothing, where it is no route.
+/// The segments of a route as read by another reader of JSON; nothing, for other text.
 fn meant(text: &str) -> Option<Vec<String>> {
     let all: Vec<String> = serde_json::from_str(text).ok()?;
     let legal = !all.is_empty() && all.iter().all(|segment| Segment::new(segment).is_ok());
@@ -35,7 +35,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn ax_30_a_cursor_meets_every_segment_of_a_route_once_and_ends_at_the_tool(segments in segments()) {
+    fn ax_30_a_cursor_walks_every_segment_to_the_tool(segments in segments()) {
         let route = write_route(&segments);
         let mut cursor = Some("0".to_owned());
         for (at, segment) in segments.iter().enumerate() {
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn ax_30_a_route_is_read_as_others_read_it_or_refused(text in text(), cursor in 0..6usize) {
+    fn ax_30_a_route_is_read_like_others_or_refused(text in text(), cursor in 0..6usize) {
         let read = Hop::read(text.as_bytes(), cursor.to_string().as_bytes());
         match meant(&text).filter(|all| cursor < all.len()) {
             None => prop_assert!(read.is_err(), "{}", text),

@@ -1,4 +1,4 @@
-//! Dialling a parent, and what comes over the link afterwards. When that is done is not decided here.
+//! Connections to parents, and their requests. Does not choose the time to dial.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::child::input::Input;
 use crate::link;
-use crate::link::{Control, Dialled, Said, Wanted};
+use crate::link::{Control, DialTerms, DialledLink, LinkMessage};
 use crate::mesh::Mesh;
 use call::way::error::answered;
 use call::words::entered::Entered;
 use mcp::downstream::mcp;
 use trust::Client;
 
-/// How long dialling may take at most.
+/// Longest time for dialling.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// A link that stands.
-pub struct Held {
+/// A standing link.
+pub struct OpenLink {
     pub control: Arc<Control>,
     pub gone: CancellationToken,
 }
 
-/// Dials, and serves the parent over the link.
+/// Dials a parent, and serves the parent over the link.
 ///
 /// # Errors
-/// What is wrong, and what to do.
-pub async fn dial(mesh: Arc<Mesh>, parent: Parent, beat: Duration) -> Result<Dialled, String> {
+/// The fault, with advice.
+pub async fn dial(mesh: Arc<Mesh>, parent: Parent, beat: Duration) -> Result<DialledLink, String> {
     let token = match &parent.token {
         Some(token) => Some(token.resolve(&*mesh.sources).map_err(|e| e.to_string())?),
         None => None,
@@ -41,7 +41,7 @@ pub async fn dial(mesh: Arc<Mesh>, parent: Parent, beat: Duration) -> Result<Dia
     };
     let limit = if beat.is_zero() { LONGEST } else { LONGEST.min(beat) };
     let wanted =
-        Wanted { url: &parent.url, token: token.as_ref().map(|token| token.expose()), tls, insecure: parent.insecure, beat, limit };
+        DialTerms { url: &parent.url, token: token.as_ref().map(|token| token.expose()), tls, insecure: parent.insecure, beat, limit };
     let name = parent.url.host_str().unwrap_or("parent").to_owned();
     let served = Arc::clone(&mesh.server);
     let service = move |request| {
@@ -51,10 +51,10 @@ pub async fn dial(mesh: Arc<Mesh>, parent: Parent, beat: Duration) -> Result<Dia
     link::dial(&mesh.upstreams.connector, &wanted, service).await.map_err(|e| e.to_string())
 }
 
-/// Passes on what comes over a link until it is gone.
-pub fn follow(link: LinkId, dialled: Dialled, to: mpsc::Sender<Input>) -> Held {
-    let Dialled { control, mut said, gone, .. } = dialled;
-    let held = Held { control: Arc::clone(&control), gone: gone.clone() };
+/// Passes on the parent's requests over a link until the link is gone.
+pub fn follow(link: LinkId, dialled: DialledLink, to: mpsc::Sender<Input>) -> OpenLink {
+    let DialledLink { control, mut said, gone, .. } = dialled;
+    let held = OpenLink { control: Arc::clone(&control), gone: gone.clone() };
     tokio::spawn(async move {
         loop {
             let said = tokio::select! {
@@ -64,8 +64,8 @@ pub fn follow(link: LinkId, dialled: Dialled, to: mpsc::Sender<Input>) -> Held {
             match said {
                 None => break,
                 // A parent has nothing to tell beside calls.
-                Some(Said::Notification { method, .. }) => tracing::trace!(method, "a parent says something"),
-                Some(Said::Request { id, method, params }) => {
+                Some(LinkMessage::Notification { method, .. }) => tracing::trace!(method, "a parent says something"),
+                Some(LinkMessage::Request { id, method, params }) => {
                     let (reply, answer) = oneshot::channel();
                     drop(to.send(Input::Asked { method, params: params.to_vec(), reply }).await);
                     if let Ok(answer) = answer.await {

@@ -1,4 +1,4 @@
-//! The task that owns the machine: carries out what it wants done, and tells it what came of that. It decides nothing itself.
+//! The task around the machine: carries out outputs, and reports results. Decides nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use runtime::drive::{self, drive};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::child::dialling::{Held, dial, follow};
+use crate::child::dialling::{OpenLink, dial, follow};
 use crate::child::input;
 use crate::child::input::Input;
-use crate::child::told::{JoinStatus, seconds};
+use crate::child::status::{JoinStatus, seconds};
 use crate::mesh::Mesh;
 
-/// How long calls under way may take after this gate has left its parent.
+/// Time for calls under way after leaving a parent.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// After how many intervals with a backup the parent that is preferred is tried.
+/// Intervals with a backup before the first try of a preferred parent.
 const RETURN: u32 = 6;
 
-/// The machine, and all that it has to do with.
+/// The machine, with all resources of a membership.
 pub struct MembershipDriver {
     mesh: Arc<Mesh>,
     join: Join,
@@ -35,18 +35,18 @@ pub struct MembershipDriver {
     machine: Child,
     inputs: mpsc::Receiver<Input>,
     sender: mpsc::Sender<Input>,
-    /// The gates that are registered here.
+    /// Gates registered here.
     subtree: watch::Receiver<BTreeSet<NodeId>>,
-    links: HashMap<LinkId, Held>,
+    links: HashMap<LinkId, OpenLink>,
     next_link: u64,
-    /// Requests and dials that nothing is known of yet.
+    /// Requests and dials without a result yet.
     pending: usize,
     told: JoinStatus,
     shown: Arc<ArcSwapOption<JoinStatus>>,
-    /// Who waits until it has left.
+    /// Waits for the departure.
     leaving: Option<oneshot::Sender<()>>,
     over: bool,
-    /// The connections of links.
+    /// Connections of links.
     carried: TaskTracker,
 }
 
@@ -105,7 +105,7 @@ impl drive::Driver for MembershipDriver {
 }
 
 impl MembershipDriver {
-    /// A driver of a gate that is registered with nobody yet.
+    /// Makes a driver of a gate without a registration.
     pub fn new(
         mesh: &Arc<Mesh>,
         join: &Join,
@@ -138,7 +138,7 @@ impl MembershipDriver {
         driver
     }
 
-    /// Runs until it is told to leave, or the gate ends.
+    /// Runs until ordered to leave, or until the gate ends.
     pub async fn run(mut self) {
         self.below(SystemClock.now());
         drive(&mut self, &SystemClock).await;
@@ -153,7 +153,7 @@ impl MembershipDriver {
         }
     }
 
-    fn dialled(&mut self, now: Now, parent: usize, dialled: Result<crate::link::Dialled, String>) {
+    fn dialled(&mut self, now: Now, parent: usize, dialled: Result<crate::link::DialledLink, String>) {
         self.pending -= 1;
         match dialled {
             Ok(mut dialled) => {
@@ -175,7 +175,7 @@ impl MembershipDriver {
         }
     }
 
-    /// The gates below: those that are registered, those behind mounts, and this one.
+    /// Reports the gates below: registered ones, those behind mounts, and this one.
     fn below(&mut self, now: Now) {
         let registered = self.subtree.borrow_and_update().clone();
         let mounts = self.mesh.gate.mounts.all.load_full();
@@ -185,7 +185,7 @@ impl MembershipDriver {
         self.machine.handle_subtree(now, ids);
     }
 
-    /// Shows how it stands.
+    /// Publishes the status.
     fn show(&mut self, now: Now) {
         let waits = self.pending == 0 && self.machine.registered_at().is_none() && !self.over;
         let next = self.machine.poll_timeout().filter(|_| waits).map(|(at, _)| at.saturating_duration_since(now.instant));

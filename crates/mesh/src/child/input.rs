@@ -1,4 +1,4 @@
-//! What the task of a membership is told. Nothing is decided here.
+//! Inputs of a membership's task. Decides nothing.
 
 use mcp_proto::envelope::Answer;
 use mesh_proto::id::{CallId, LinkId};
@@ -6,25 +6,28 @@ use mesh_proto::refusal::Refusal;
 use mesh_proto::reply::Reply;
 use tokio::sync::oneshot;
 
-use crate::link::Dialled;
+use crate::link::DialledLink;
 
-/// One input.
+/// An input.
 pub enum Input {
-    /// What became of a request.
+    /// The result of a request.
     Answered(CallId, Option<Answer>),
-    /// A parent asks, by a request or over a link.
-    Asked { method: String, params: Vec<u8>, reply: oneshot::Sender<Result<String, Refusal>> },
-    /// What became of dialling a parent.
-    Dialled(usize, Result<Dialled, String>),
-    /// Leave the tree; the sender is told when that is done.
+    /// A parent's question, by a request or over a link.
+    Asked {
+        method: String,
+        params: Vec<u8>,
+        reply: oneshot::Sender<Result<String, Refusal>>,
+    },
+    /// The result of dialling a parent.
+    Dialled(usize, Result<DialledLink, String>),
+    /// An order to leave the tree; the sender fires when done.
     Leave(oneshot::Sender<()>),
-    /// A link is gone.
     LinkLost(LinkId),
-    /// The gates below mounts may be others.
+    /// Possibly other gates below mounts.
     MountsChanged,
 }
 
-/// How the machine takes an answer; `None`: none will come.
+/// Reads an answer for the machine; `None`: none will come.
 pub fn reply(answer: Option<&Answer>) -> Reply<'_> {
     match answer {
         Some(Answer::Error(error)) => Reply::Error(error),

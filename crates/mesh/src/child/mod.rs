@@ -1,13 +1,13 @@
-//! With whom this gate is registered (MCP-AX 6, 13.3): one task owns the machine that decides, and everybody else speaks to it over a
-//! bounded channel.
+//! Memberships of this gate in other trees (MCP-AX 6, 13.3): one task owns the deciding machine, and everybody else speaks to the task over
+//! a bounded channel.
 //!
-//! What is decided is not decided here but in `mesh_proto::child`. Calls from a parent never come through here: they are requests of a
-//! downstream client over the link that the task has dialled.
+//! Decides nothing: `mesh_proto::child` does. Calls from a parent never pass through this module: they are requests of a downstream client
+//! over a link dialled by the task.
 
 pub mod dialling;
 pub mod driver;
 pub mod input;
-pub mod told;
+pub mod status;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -23,25 +23,25 @@ use crate::child::input::Input;
 use crate::mesh::Mesh;
 use trust;
 
-pub use crate::child::told::{JoinStatus, ParentStatus};
+pub use crate::child::status::{JoinStatus, ParentStatus};
 
-/// How many inputs may wait for the task.
+/// Most inputs in the queue.
 const DEPTH: usize = 1024;
 
-/// How long leaving a parent may take before it is left without a word.
+/// Patience for leaving a parent in good order.
 const LEAVING: Duration = Duration::from_secs(12);
 
-/// The way to the task, while there is one.
+/// Access to the task, if any.
 #[derive(Default)]
 pub struct Membership {
     task: Mutex<Option<mpsc::Sender<Input>>>,
-    /// Fires when the certificates for the parents there are need not be renewed any more.
+    /// Stops the renewal of certificates for the current parents.
     renewing: Mutex<CancellationToken>,
     told: Arc<ArcSwapOption<JoinStatus>>,
 }
 
 impl Membership {
-    /// Registers as `join` says from now on. Who was registered otherwise before leaves first.
+    /// Registers according to `join`. A previous membership ends first.
     pub fn begin(&self, mesh: &Arc<Mesh>, join: Option<&Join>) {
         let (inputs, unread) = mpsc::channel(DEPTH);
         let before = std::mem::replace(&mut *self.lock(), join.map(|_| inputs.clone()));
@@ -59,7 +59,7 @@ impl Membership {
         });
     }
 
-    /// Keeps the certificates good that parents have made for this gate. Others are somebody else's to renew.
+    /// Renews the certificates issued by parents for this gate. Others are not ours to renew.
     fn renew(&self, mesh: &Arc<Mesh>, join: Option<&Join>) {
         let stop = CancellationToken::new();
         let before = std::mem::replace(&mut *self.renewing.lock().unwrap_or_else(PoisonError::into_inner), stop.clone());
@@ -74,7 +74,7 @@ impl Membership {
     }
 
     /// Leaves the tree, and lets calls under way end.
-    pub async fn end(&self) {
+    pub async fn leave(&self) {
         self.renewing.lock().unwrap_or_else(PoisonError::into_inner).cancel();
         let task = self.lock().take();
         if let Some(task) = task {
@@ -82,7 +82,7 @@ impl Membership {
         }
     }
 
-    /// A parent asks something by an ordinary request: with whom this gate is registered (AX-25).
+    /// Answers a parent's question by an ordinary request for the current registration (AX-25).
     pub async fn ask(&self, method: &str, params: &[u8]) -> Result<String, Refusal> {
         let Some(task) = self.lock().clone() else { return Err(Refusal::MethodUnknown) };
         let (reply, answer) = oneshot::channel();
@@ -91,7 +91,7 @@ impl Membership {
         answer.await.unwrap_or(Err(Refusal::MethodUnknown))
     }
 
-    /// The gates that stand below mounts may be others.
+    /// Reports possibly other gates below mounts.
     pub fn mounts_changed(&self) {
         if let Some(task) = &*self.lock() {
             // Where it is full, the task looks anyway.
@@ -99,7 +99,7 @@ impl Membership {
         }
     }
 
-    /// What there is to say about it; `None`: it joins nobody.
+    /// Gives the status; `None`: no membership.
     pub fn status(&self) -> Option<Arc<JoinStatus>> {
         self.told.load_full()
     }

@@ -1,4 +1,4 @@
-//! The child's end of a link: it dials the parent, and then serves it. What is served is not known here.
+//! The child's end of a link: dials the parent, then serves its requests. Does not answer them itself.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,77 +21,75 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::control::{Control, Leaving, Said};
+use crate::link::control::{Control, LinkMessage, OutgoingLines};
 use crate::link::{BEAT, CONTROL, DRAIN, FRAME, LINK_WINDOW, PATH, PROTOCOL, STREAM_WINDOW, STREAMS, look};
 use door::reply;
 use door::reply::Payload;
 
-/// How many things a parent may say before the first of them is looked at.
+/// Messages of a parent in the queue.
 const SAID: usize = 64;
 
-/// How much is read of a refusal, in bytes.
+/// Bytes read of a refusal.
 const REFUSAL: usize = 8 << 10;
 
-/// Whom to dial, and how.
+/// A parent to dial, with the terms.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct DialTerms<'a> {
     /// The parent's address: `http` or `https`, with or without `/mcp` at its end.
     pub url: &'a url::Url,
-    /// The bearer token to show there.
+    /// Bearer token for the parent.
     pub token: Option<&'a str>,
-    /// What to speak TLS with; `None`: with what every server is.
+    /// `None`: the settings for all servers.
     pub tls: Option<Arc<ClientConfig>>,
-    /// Whether a connection is taken on which others may listen in.
+    /// Accepts connections without TLS 1.3.
     pub insecure: bool,
-    /// How often heartbeats will be sent.
+    /// Interval of heartbeats to come.
     pub beat: Duration,
-    /// How long all of it may take.
+    /// Time for the whole attempt.
     pub limit: Duration,
 }
 
-/// A link that stands.
+/// A standing link.
 #[derive(Debug)]
-pub struct Dialled {
-    /// The lines that go back and forth beside calls.
+pub struct DialledLink {
+    /// Stream of lines beside calls.
     pub control: Arc<Control>,
-    /// What the parent says of its own accord.
-    pub said: mpsc::Receiver<Said>,
-    /// Fires when it is given up by either side; firing it gives it up. Calls under way have a little time to end.
+    /// The parent's messages beside calls.
+    pub said: mpsc::Receiver<LinkMessage>,
+    /// Fires when either side gives the link up; firing gives the link up. Calls under way have a little time to end.
     pub gone: CancellationToken,
-    /// Ends when nothing is under way any more.
+    /// Ends with the last call under way.
     pub carried: Option<JoinHandle<()>>,
 }
 
-/// Why there is no link.
+/// Reasons for a missing link.
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
-    /// It can't be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// Others may listen in on the connection (AX-42).
+    /// The connection is open to eavesdroppers (AX-42).
     #[error(
         "the connection to it is not protected by TLS 1.3: others could read and change every call. Let it speak TLS 1.3, or say \
          `insecure = true` of this parent"
     )]
     Exposed,
-    /// It does not take links, or not this one.
+    /// The parent takes no links, or not this one.
     #[error("{}", refused(*.status, .why))]
     Refused {
-        /// Its status.
         status: StatusCode,
-        /// What it says.
+        /// Text of the refusal.
         why: String,
     },
-    /// It said nothing.
+    /// The parent did not answer.
     #[error("it did not answer within {0:?}; look whether a Banyan gate runs there")]
     Silent(Duration),
-    /// It speaks something else.
+    /// The other end is no parent.
     #[error("it does not speak as a parent does: {0}; look whether a Banyan gate runs there")]
     Strange(String),
 }
 
 /// Dials a parent, and serves it with `service` from then on.
-pub async fn dial<S, F>(connector: &Connector, wanted: &Wanted<'_>, service: S) -> Result<Dialled, DialError>
+pub async fn dial<S, F>(connector: &Connector, wanted: &DialTerms<'_>, service: S) -> Result<DialledLink, DialError>
 where
     S: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<Payload>> + Send,
@@ -111,7 +109,7 @@ where
     tokio::time::timeout(wanted.limit, dialling).await.unwrap_or(Err(DialError::Silent(wanted.limit)))
 }
 
-async fn upgrade<I>(io: I, wanted: &Wanted<'_>) -> Result<hyper::upgrade::Upgraded, DialError>
+async fn upgrade<I>(io: I, wanted: &DialTerms<'_>) -> Result<hyper::upgrade::Upgraded, DialError>
 where
     I: Read + Write + Unpin + Send + 'static,
 {
@@ -126,7 +124,7 @@ where
     hyper::upgrade::on(response).await.map_err(|e| strange(&e))
 }
 
-fn request(wanted: &Wanted<'_>) -> Result<Request<Empty<Bytes>>, DialError> {
+fn request(wanted: &DialTerms<'_>) -> Result<Request<Empty<Bytes>>, DialError> {
     let bad = |what: &str| DialError::Strange(format!("the {what} can't stand in a request"));
     let base = wanted.url.path().trim_end_matches('/');
     let path = format!("{}{PATH}", base.strip_suffix("/mcp").unwrap_or(base));
@@ -148,15 +146,15 @@ fn request(wanted: &Wanted<'_>) -> Result<Request<Empty<Bytes>>, DialError> {
     Ok(request)
 }
 
-/// What the stream of lines begins with, until the parent opens it.
+/// Materials of the stream of lines until the parent opens it.
 struct Opening {
-    leaving: Leaving,
-    said: mpsc::Sender<Said>,
+    leaving: OutgoingLines,
+    said: mpsc::Sender<LinkMessage>,
     opened: oneshot::Sender<()>,
 }
 
-/// Serves the other side of `io`, and waits until it has opened the stream of lines.
-pub async fn serve<I, S, F>(io: I, beat: Duration, service: S) -> Result<Dialled, DialError>
+/// Serves the other side of `io`, and waits until the parent has opened the stream of lines.
+pub async fn serve<I, S, F>(io: I, beat: Duration, service: S) -> Result<DialledLink, DialError>
 where
     I: Read + Write + Unpin + Send + 'static,
     S: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
@@ -205,7 +203,7 @@ where
     let ends = gone.clone().drop_guard();
     is_open.await.map_err(|_| DialError::Strange("the connection ended".into()))?;
     ends.disarm();
-    Ok(Dialled { control, said, gone, carried: Some(carried) })
+    Ok(DialledLink { control, said, gone, carried: Some(carried) })
 }
 
 fn open(opening: Option<Opening>, control: &Arc<Control>, request: Request<Incoming>) -> Response<Payload> {
@@ -222,7 +220,7 @@ fn strange(error: &hyper::Error) -> DialError {
     DialError::Strange(error.to_string())
 }
 
-/// What a refusal says, where it is JSON-RPC or JSON of the admin API; else as it is.
+/// Reads a refusal: the message of JSON-RPC or of the admin API's JSON; else the text.
 fn said_in(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let message =

@@ -1,4 +1,4 @@
-//! The stream of lines on a link: JSON-RPC requests, their answers and notifications, in both directions. What they say is not known here.
+//! The stream of lines on a link: JSON-RPC requests, their answers and notifications, in both directions. Does not know their content.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,34 +19,30 @@ use tokio_util::sync::CancellationToken;
 
 use call::words::pour::BrokenOff;
 
-/// The longest line, in bytes: the longest params, and a message around them.
+/// Longest line, in bytes: the longest params within a message.
 const MOST: usize = MAX_BYTES + (4 << 10);
 
-/// How many lines may wait to be sent. A peer that takes none of them has a link that is of no use.
+/// Most lines waiting to be sent. A peer that takes none has a useless link.
 const WAITING: usize = 256;
 
-/// What the other side says of its own accord.
+/// A message of the other side.
 #[derive(Debug)]
-pub enum Said {
-    /// It says something.
+pub enum LinkMessage {
     Notification {
-        /// The method.
         method: String,
-        /// The raw params.
+        /// A raw object.
         params: Bytes,
     },
-    /// It asks something.
     Request {
         /// The raw id, for the answer.
         id: Bytes,
-        /// The method.
         method: String,
-        /// The raw params.
+        /// A raw object.
         params: Bytes,
     },
 }
 
-/// One side's end of the stream.
+/// This side's end of the stream.
 #[derive(Debug)]
 pub struct Control {
     lines: mpsc::Sender<Bytes>,
@@ -55,22 +51,22 @@ pub struct Control {
     gone: CancellationToken,
 }
 
-/// The lines on their way out, as a body.
+/// Outgoing lines, as a body.
 #[derive(Debug)]
-pub struct Leaving {
+pub struct OutgoingLines {
     lines: mpsc::Receiver<Bytes>,
     gone: Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
 }
 
 impl Control {
-    /// An end that nothing has been said on. `gone` fires when the other side hears no more, and ends it.
-    pub fn new(gone: CancellationToken) -> (Arc<Self>, Leaving) {
+    /// Makes an end. `gone` fires when the other side is out of reach, and ends the stream.
+    pub fn new(gone: CancellationToken) -> (Arc<Self>, OutgoingLines) {
         let (lines, leaving) = mpsc::channel(WAITING);
-        let leaving = Leaving { lines: leaving, gone: Box::pin(gone.clone().cancelled_owned()) };
+        let leaving = OutgoingLines { lines: leaving, gone: Box::pin(gone.clone().cancelled_owned()) };
         (Arc::new(Self { lines, asked: Mutex::default(), next: AtomicU64::new(1), gone }), leaving)
     }
 
-    /// Asks something. Requests leave in the order in which they are made; the receiver fails when no answer can come any more.
+    /// Sends a request. Requests leave in order; the receiver fails when no answer can come any more.
     pub fn ask(&self, method: &str, params: &[u8]) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -82,19 +78,19 @@ impl Control {
         receiver
     }
 
-    /// Answers what the other side asked.
+    /// Answers a request.
     pub fn answer(&self, id: &[u8], answer: &Answer) {
         self.send(&envelope::response(id, answer));
     }
 
-    /// Says something. What a child has to say goes over the streams of its calls; others that register over a link may say it here.
+    /// Sends a notification. A child notifies over the streams of its calls; other registrants may notify over the link.
     #[cfg(test)]
     pub fn notify(&self, method: &str, params: &[u8]) {
         self.send(&envelope::notification(method, params));
     }
 
-    /// Reads what the other side says until nothing more comes, or something that is no message.
-    pub async fn read(self: Arc<Self>, mut body: Incoming, said: mpsc::Sender<Said>) {
+    /// Reads messages until the end of the stream, or until a line is no message.
+    pub async fn read(self: Arc<Self>, mut body: Incoming, said: mpsc::Sender<LinkMessage>) {
         let mut lines = Lines::new(MOST);
         loop {
             let frame = tokio::select! {
@@ -112,8 +108,8 @@ impl Control {
         self.lock().clear();
     }
 
-    /// `None`: the stream is over.
-    async fn lines_of(&self, lines: &mut Lines, said: &mpsc::Sender<Said>) -> Option<()> {
+    /// Handles the whole lines received; `None`: the stream is over.
+    async fn lines_of(&self, lines: &mut Lines, said: &mpsc::Sender<LinkMessage>) -> Option<()> {
         while let Some(line) = lines.poll_line() {
             let Line::Whole(text) = line else {
                 tracing::warn!(most = MOST, "a line on a link is longer than allowed, the link is closed");
@@ -129,11 +125,11 @@ impl Control {
             match message {
                 Message::Response(response) => self.answered(&response.id, response.answer),
                 Message::Request(r) => {
-                    let asked = Said::Request { id: r.id, method: r.method.into_owned(), params: r.params.text().clone() };
+                    let asked = LinkMessage::Request { id: r.id, method: r.method.into_owned(), params: r.params.text().clone() };
                     said.send(asked).await.ok()?;
                 }
                 Message::Notification(n) => {
-                    said.send(Said::Notification { method: n.method, params: n.params.text().clone() }).await.ok()?;
+                    said.send(LinkMessage::Notification { method: n.method, params: n.params.text().clone() }).await.ok()?;
                 }
             }
         }
@@ -149,7 +145,7 @@ impl Control {
         }
     }
 
-    /// A peer that takes nothing is given up rather than waited for.
+    /// Sends a line. A peer that takes nothing is given up rather than waited for.
     fn send(&self, message: &[u8]) {
         let mut line = Vec::with_capacity(message.len() + 1);
         line.extend(message.iter().map(|b| if matches!(b, b'\n' | b'\r') { b' ' } else { *b }));
@@ -164,7 +160,7 @@ impl Control {
     }
 }
 
-impl Body for Leaving {
+impl Body for OutgoingLines {
     type Data = Bytes;
     type Error = BrokenOff;
 

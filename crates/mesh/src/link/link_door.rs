@@ -1,4 +1,4 @@
-//! `/link`: a gate below dials, and the connection turns round (MCP-AX 6, ours). What it registers is not known here.
+//! `/link`: a gate below dials, and the connection turns round (MCP-AX 6, ours). Does not know the registrations of the link.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use mesh_proto::id::LinkId;
 use tokio::sync::mpsc;
 
 use crate::link;
-use crate::link::{Link, Said};
+use crate::link::{Link, LinkMessage};
 use crate::mesh::Mesh;
 use crate::registry::{Ask, LinkEnd};
 use call::way::error::answered;
@@ -36,13 +36,13 @@ use door::reply::Payload;
 use mcp::downstream::endpoint;
 use mcp::upstream::pool::{Carrier, Pool};
 
-/// How many requests of one link are under way at most; the rest waits on the wire.
+/// Simultaneous requests of one link; the rest waits on the wire.
 const AT_ONCE: usize = 256;
 
-/// The child's MCP endpoint, as requests over its link name it.
+/// The child's MCP endpoint in requests over the child's link.
 const ENDPOINT: &str = "http://child/mcp";
 
-/// The answer to whoever comes over a network without TLS (AX-42).
+/// Answer to a gate on a network without TLS (AX-42).
 const EXPOSED: &str = "a gate on the network is taken over TLS 1.3 only: others could read and change every call. Give this gate a \
      certificate (section [tls]) and dial it by https://, or say `insecure = true` in its section [registry]";
 
@@ -59,7 +59,7 @@ impl Door for LinkDoor {
     }
 }
 
-/// Takes a link, or says why not.
+/// Takes a link, or answers with the reason of a refusal.
 fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
     let asks = request.headers().get(UPGRADE).is_some_and(|wanted| wanted.as_bytes().eq_ignore_ascii_case(link::PROTOCOL.as_bytes()));
     if !asks || request.method() != Method::GET {
@@ -78,13 +78,13 @@ fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Pa
     let mesh = Arc::clone(mesh);
     tokio::spawn(async move {
         let taken = match upgrade.await {
-            Ok(io) => link::take(io, beat).await.map_err(|e| e.to_string()),
+            Ok(io) => link::accept(io, beat).await.map_err(|e| e.to_string()),
             Err(error) => Err(error.to_string()),
         };
         match taken {
             Ok((link, said)) => {
                 let is_here = held.entered.party.as_ref().is_none_or(|party| party.is_here());
-                let serving = Serving { mesh: Arc::clone(&mesh), link, identity: identity(&held.entered), is_here };
+                let serving = LinkService { mesh: Arc::clone(&mesh), link, identity: identity(&held.entered), is_here };
                 serving.run(said, held.over()).await;
             }
             Err(error) => tracing::warn!(error, principal = %held.entered.principal.name, "a gate below dialled, and no link came of it"),
@@ -96,7 +96,7 @@ fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Pa
     response
 }
 
-/// Lets a gate in that dials, or not.
+/// Admits a dialling gate, or refuses.
 fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<Entered, EntryRefusal> {
     let config = entrance.gate.config.load();
     let entered = held::enter(entrance, known, fields)?;
@@ -112,18 +112,18 @@ fn identity(entered: &Entered) -> Identity {
     Identity { principal: Arc::clone(&entered.principal.name), proven }
 }
 
-/// One link, for as long as it is there.
-struct Serving {
+/// A link in service.
+struct LinkService {
     mesh: Arc<Mesh>,
     link: Arc<Link>,
     identity: Identity,
-    /// Whether the gate below is on this machine.
+    /// The gate below is on this machine.
     is_here: bool,
 }
 
-impl Serving {
-    /// Until either side gives it up, or `over` is ready, with the reason.
-    async fn run(self, mut said: mpsc::Receiver<Said>, over: impl Future<Output = String>) {
+impl LinkService {
+    /// Runs until either side gives up, or `over` is ready with a reason.
+    async fn run(self, mut said: mpsc::Receiver<LinkMessage>, over: impl Future<Output = String>) {
         let Ok(url) = ENDPOINT.parse() else { return };
         let (asks, mut asked) = mpsc::channel(AT_ONCE);
         let id = self.mesh.registry.open_link(LinkEnd { url, pool: Pool::over(Arc::clone(&self.link) as Arc<dyn Carrier>), asks }).await;
@@ -146,8 +146,8 @@ impl Serving {
                     None => break,
                 },
                 said = said.recv(), if answering.len() < AT_ONCE => match said {
-                    Some(Said::Request { id: request, method, params }) => answering.push(self.answer(id, request, method, params)),
-                    Some(Said::Notification { method, params }) => {
+                    Some(LinkMessage::Request { id: request, method, params }) => answering.push(self.answer(id, request, method, params)),
+                    Some(LinkMessage::Notification { method, params }) => {
                         let whole = envelope::notification(&method, &params);
                         let notification = Notification { method, params: Object::from(params), whole };
                         self.mesh.registry.notified(id, notification).await;

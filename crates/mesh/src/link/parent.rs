@@ -1,4 +1,4 @@
-//! The parent's end of a link: it calls the child that dialled. What is called is not known here.
+//! The parent's end of a link: calls the child that dialled. Does not know the calls.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,43 +17,43 @@ use hyper_util::rt::TokioTimer;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::control::{Control, Leaving, Said};
+use crate::link::control::{Control, LinkMessage, OutgoingLines};
 use crate::link::{CONTROL, DRAIN, FRAME, LINK_WINDOW, STREAM_WINDOW, look};
 use call::tree::port::UpstreamError;
 use call::words::pour::BrokenOff;
 use mcp::upstream::connection::Pieces;
 use mcp::upstream::pool::Carrier;
 
-/// What stands before the path in a request over a link. Nobody looks at the name.
+/// Origin of requests over a link. The name is ignored.
 const ORIGIN: &str = "http://child";
 
-/// How many things a child may say before the first of them is looked at.
+/// Messages of a child in the queue.
 const SAID: usize = 64;
 
-/// How long the child may take to open the stream of lines.
+/// Patience for the child's stream of lines.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// A link that a child dialled.
+/// A link dialled by a child.
 pub struct Link {
-    requests: SendRequest<Sent>,
+    requests: SendRequest<LinkBody>,
     control: Arc<Control>,
-    /// Fires when it is given up. Calls under way may end first.
+    /// Fires when the link is given up. Calls under way may end first.
     gone: CancellationToken,
-    /// Fires when nothing may go over it any more.
+    /// Fires when nothing may pass any more.
     pub cut: CancellationToken,
 }
 
-/// What a request over a link carries.
-enum Sent {
-    Lines(Leaving),
+/// Body of a request over a link.
+enum LinkBody {
+    Lines(OutgoingLines),
     Whole(Full<Bytes>),
 }
 
-/// Takes the connection of a child that sends heartbeats every `beat`, and turns it round. The receiver is told what the child says.
+/// Takes the connection of a child with heartbeats every `beat`, and turns it round. Gives the link, and the child's messages.
 ///
 /// # Errors
 /// When the child speaks another language, or none.
-pub async fn take<I>(io: I, beat: Duration) -> Result<(Arc<Link>, mpsc::Receiver<Said>), UpstreamError>
+pub async fn accept<I>(io: I, beat: Duration) -> Result<(Arc<Link>, mpsc::Receiver<LinkMessage>), UpstreamError>
 where
     I: Read + Write + Unpin + Send + 'static,
 {
@@ -71,7 +71,7 @@ where
         let (mut requests, connection) = builder.handshake(io).await.map_err(|e| lost(&e))?;
         let (control, leaving) = Control::new(gone.clone());
         tokio::spawn(carry(connection, gone.clone(), cut.clone()));
-        let request = request(Method::POST, CONTROL, Sent::Lines(leaving))?;
+        let request = request(Method::POST, CONTROL, LinkBody::Lines(leaving))?;
         let response = requests.send_request(request).await.map_err(|e| lost(&e))?;
         if response.status() != StatusCode::OK {
             gone.cancel();
@@ -85,10 +85,10 @@ where
 }
 
 impl Link {
-    /// Sends a request, written as HTTP/1.1 has it; the response and its body.
+    /// Sends a request in the form of HTTP/1.1; gives the response with its body.
     ///
     /// # Errors
-    /// [`UpstreamError::Unreachable`] where it has not left, [`UpstreamError::Lost`] where that is not known.
+    /// [`UpstreamError::Unreachable`] for an unsent request, [`UpstreamError::Lost`] for an uncertain one.
     pub async fn send(&self, request: &Pieces) -> Result<Response<Incoming>, UpstreamError> {
         if self.gone.is_cancelled() {
             return Err(UpstreamError::Unreachable("its link is closed".into()));
@@ -102,28 +102,28 @@ impl Link {
         })
     }
 
-    /// The lines that go back and forth beside calls.
+    /// Gives the stream of lines beside calls.
     pub fn control(&self) -> &Arc<Control> {
         &self.control
     }
 
-    /// Gives it up: no new call goes over it, and those under way have a little time to end.
+    /// Gives the link up: no new call passes, and calls under way have a little time to end.
     pub fn close(&self) {
         self.gone.cancel();
     }
 
-    /// Ends it, with all that is under way.
+    /// Ends the link, with all calls under way.
     pub fn cut(&self) {
         self.cut.cancel();
         self.close();
     }
 
-    /// Waits until it is given up by either side.
+    /// Waits until either side has given up the link.
     pub async fn gone(&self) {
         self.gone.cancelled().await;
     }
 
-    /// Whether it is.
+    /// Tells whether the link is given up.
     pub fn is_gone(&self) -> bool {
         self.gone.is_cancelled()
     }
@@ -149,7 +149,7 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// Runs what carries a link, until that fires: the connection goes on by itself for as long as anything is under way.
+/// Executor for the tasks of a link, until the token fires: the connection goes on by itself while anything is under way.
 #[derive(Clone)]
 struct Until(CancellationToken);
 
@@ -159,7 +159,8 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Until {
     }
 }
 
-/// Carries all that goes over the link, until it breaks or is given up and nothing is under way, or that takes too long, or `cut` fires.
+/// Carries the traffic of a link until the connection breaks, `cut` fires, or the link is given up and the calls under way are over or take
+/// too long.
 async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: CancellationToken, cut: CancellationToken) {
     let over = gone.clone().drop_guard();
     let mut connection = Box::pin(connection);
@@ -185,8 +186,8 @@ async fn carry(connection: impl Future<Output = hyper::Result<()>>, gone: Cancel
     cut.cancel();
 }
 
-/// The same request in HTTP/2. It was written here, so that it has the form it has.
-fn translated(request: &Pieces) -> Result<Request<Sent>, UpstreamError> {
+/// Translates a request into HTTP/2. The gate wrote the request itself, so that its form is known.
+fn translated(request: &Pieces) -> Result<Request<LinkBody>, UpstreamError> {
     let unsound = || UpstreamError::Malformed("a request can't be sent over a link".into());
     let Pieces { head: start, value, after } = request;
     let end = memchr::memmem::find(start, b"\r\n\r\n").ok_or_else(unsound)?;
@@ -196,7 +197,7 @@ fn translated(request: &Pieces) -> Result<Request<Sent>, UpstreamError> {
     let (Some(method), Some(target)) = (words.next(), words.next()) else { return Err(unsound()) };
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| unsound())?;
     let body = Bytes::from([&start[end + 4..], value, after].concat());
-    let mut request = self::request(method, target, Sent::Whole(Full::new(body)))?;
+    let mut request = self::request(method, target, LinkBody::Whole(Full::new(body)))?;
     for (name, field) in lines.filter_map(|line| line.split_once(": ")).filter(|(name, _)| !matches!(*name, "host" | "content-length")) {
         let (Ok(name), Ok(field)) = (http::HeaderName::try_from(name), http::HeaderValue::try_from(field)) else { return Err(unsound()) };
         request.headers_mut().append(name, field);
@@ -204,7 +205,7 @@ fn translated(request: &Pieces) -> Result<Request<Sent>, UpstreamError> {
     Ok(request)
 }
 
-fn request(method: Method, target: &str, body: Sent) -> Result<Request<Sent>, UpstreamError> {
+fn request(method: Method, target: &str, body: LinkBody) -> Result<Request<LinkBody>, UpstreamError> {
     let uri = Uri::try_from(format!("{ORIGIN}{target}")).map_err(|e| UpstreamError::Malformed(e.to_string()))?;
     let mut request = Request::new(body);
     (*request.method_mut(), *request.uri_mut()) = (method, uri);
@@ -215,7 +216,7 @@ fn lost(error: &hyper::Error) -> UpstreamError {
     UpstreamError::Lost(format!("its link broke before the answer was there: {error}"))
 }
 
-impl Body for Sent {
+impl Body for LinkBody {
     type Data = Bytes;
     type Error = BrokenOff;
 

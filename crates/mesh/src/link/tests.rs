@@ -27,7 +27,7 @@ use mcp::upstream::connection::Pieces;
 
 const BEAT: Duration = Duration::from_secs(1);
 
-/// What stands between the two ends of a link.
+/// The way between the two ends of a link.
 #[derive(Clone, Default)]
 struct Cable {
     cut: CancellationToken,
@@ -35,7 +35,7 @@ struct Cable {
 }
 
 impl Cable {
-    /// Carries bytes one way until it is cut. Where it is silent, nothing arrives and nobody is told.
+    /// Carries bytes one way until cut. A silent cable delivers nothing, and tells nobody.
     async fn carry(self, mut from: tokio::io::ReadHalf<DuplexStream>, mut to: tokio::io::WriteHalf<DuplexStream>) {
         let mut room = vec![0; 16 << 10];
         loop {
@@ -53,8 +53,8 @@ impl Cable {
 
 struct Ends {
     link: Arc<Link>,
-    of_child: mpsc::Receiver<Said>,
-    child: Dialled,
+    of_child: mpsc::Receiver<LinkMessage>,
+    child: DialledLink,
     cable: Cable,
 }
 
@@ -77,7 +77,7 @@ where
     let (above, below) = (tokio::io::split(above), tokio::io::split(below));
     tokio::spawn(cable.clone().carry(above.0, below.1));
     tokio::spawn(cable.clone().carry(below.0, above.1));
-    let (parent, child) = tokio::join!(take(TokioIo::new(up), beat), serve(TokioIo::new(down), beat, service));
+    let (parent, child) = tokio::join!(accept(TokioIo::new(up), beat), serve(TokioIo::new(down), beat, service));
     let (link, of_child) = parent.unwrap();
     Ends { link, of_child, child: child.unwrap(), cable }
 }
@@ -87,7 +87,7 @@ fn post(body: &'static str) -> Pieces {
     Pieces { head: head.into(), value: Bytes::from_static(body.as_bytes()), after: b"!" }
 }
 
-/// Says the body it was sent, and whether the fields came with it.
+/// Answers with the received body, and whether the header fields arrived.
 async fn echo(request: Request<Incoming>) -> Response<Payload> {
     let known = request.headers().get("mcp-method").is_some_and(|v| v == "a/b") && request.uri().path() == "/mcp";
     let body = request.into_body().collect().await.unwrap().to_bytes();
@@ -104,25 +104,25 @@ async fn a_parent_calls_the_child_that_dialled_it() {
 }
 
 #[tokio::test]
-async fn both_sides_ask_answer_and_say_things_in_their_order() {
+async fn both_sides_ask_answer_and_notify_in_order() {
     let mut ends = ends(echo).await;
     let control = Arc::clone(&ends.child.control);
     let asked = control.ask("mcpax/heartbeat", b"{\"n\":\n1}");
     control.notify("notifications/tools/list_changed", b"{}");
-    let Some(Said::Request { id, method, params }) = ends.of_child.recv().await else { panic!("no request") };
+    let Some(LinkMessage::Request { id, method, params }) = ends.of_child.recv().await else { panic!("no request") };
     assert_eq!((method.as_str(), &params[..]), ("mcpax/heartbeat", &b"{\"n\": 1}"[..]));
-    assert!(matches!(ends.of_child.recv().await, Some(Said::Notification { method, .. }) if method.ends_with("list_changed")));
+    assert!(matches!(ends.of_child.recv().await, Some(LinkMessage::Notification { method, .. }) if method.ends_with("list_changed")));
     ends.link.control().answer(&id, &Answer::Result(Bytes::from_static(b"{\"ok\":1}").into()));
     assert!(matches!(asked.await, Ok(Answer::Result(r)) if &r[..] == b"{\"ok\":1}"));
 
     let asked = ends.link.control().ask("mcpax/parent", b"{}");
-    let Some(Said::Request { id, .. }) = ends.child.said.recv().await else { panic!("no request") };
+    let Some(LinkMessage::Request { id, .. }) = ends.child.said.recv().await else { panic!("no request") };
     control.answer(&id, &Answer::Error(Bytes::from_static(b"{\"code\":1}")));
     assert!(matches!(asked.await, Ok(Answer::Error(_))));
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_or_no_message_ends_the_link_and_its_questions() {
+async fn overlong_and_bad_lines_end_the_link() {
     for noise in ["nonsense".to_owned(), format!("\"{}\"", "x".repeat(2 << 20))] {
         let ends = ends(echo).await;
         let asked = ends.link.control().ask("mcpax/parent", b"{}");
@@ -135,7 +135,7 @@ async fn a_line_that_is_too_long_or_no_message_ends_the_link_and_its_questions()
 }
 
 #[tokio::test]
-async fn who_takes_no_lines_is_given_up_rather_than_waited_for() {
+async fn a_peer_that_takes_no_lines_is_given_up() {
     let ends = ends(echo).await;
     // Nobody reads what the child says, so that what waits is bounded at each step.
     for _ in 0..200_000 {
@@ -149,7 +149,7 @@ async fn who_takes_no_lines_is_given_up_rather_than_waited_for() {
 }
 
 #[tokio::test]
-async fn a_call_over_a_link_that_is_gone_was_not_made_and_one_under_way_is_unknown() {
+async fn calls_over_a_lost_link_are_unmade_or_uncertain() {
     let reached = Arc::new(Notify::new());
     let seen = Arc::clone(&reached);
     let ends = ends(move |_| {
@@ -170,7 +170,7 @@ async fn a_call_over_a_link_that_is_gone_was_not_made_and_one_under_way_is_unkno
 }
 
 #[tokio::test]
-async fn whoever_calls_over_a_link_that_breaks_is_told_then_and_not_when_calls_under_way_are_given_up() {
+async fn callers_over_a_broken_link_hear_at_once() {
     // One stream is for the lines beside calls; the last calls wait for their turn.
     let (carried, reached) = (STREAMS - 1, Arc::new(Semaphore::new(0)));
     let seen = Arc::clone(&reached);
@@ -221,7 +221,7 @@ async fn one_link_carries_4095_calls_and_more_wait() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_never_ended_as_one() {
+async fn a_broken_answer_never_ends_like_a_whole() {
     let ends = ends(|_| async {
         let pieces = futures_util::stream::iter(0..3).map(|_| Ok::<_, BrokenOff>(Frame::data(Bytes::from_static(b"piece"))));
         let body = StreamBody::new(Box::pin(pieces.chain(futures_util::stream::pending())));
@@ -271,7 +271,7 @@ async fn ax_62_a_silent_link_is_given_up_by_both_ends() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_given_up_lets_calls_under_way_end() {
+async fn calls_under_way_end_over_a_closing_link() {
     let (go, reached) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (wait, seen) = (Arc::clone(&go), Arc::clone(&reached));
     let ends = ends(move |request| {

@@ -1,5 +1,5 @@
-//! Who may register, and where the gate lets itself be sent. A URL in a registration makes the gate dial it, so whoever runs the gate says
-//! which hosts that may be. What else a registration must fulfil is not decided here but by the machine.
+//! Admission of registrants, and of the URLs they name. A URL in a registration makes the gate dial, so only hosts listed by the operator
+//! are permitted. The machine checks all other conditions.
 
 use config::resolved::Registry;
 use mcp_proto::glob::Glob;
@@ -12,10 +12,10 @@ use url::Url;
 
 use crate::registry::input::Way;
 
-/// Where an applicant may be dialled; `None`: over its link.
+/// Gives the address of an applicant; `None`: over the applicant's link.
 ///
 /// # Errors
-/// Why it may not register at all.
+/// The refusal of the registration as a whole.
 pub fn admit(config: Option<&Registry>, identity: &Identity, way: Way, register: &Register) -> Result<Option<Url>, Refusal> {
     let Some(config) = config else {
         return Err(not_admitted("registrations are not taken here; add a section [registry] to banyan.toml"));
@@ -36,7 +36,7 @@ pub fn admit(config: Option<&Registry>, identity: &Identity, way: Way, register:
     }
 }
 
-/// Whether whoever is registered could register still.
+/// Tells whether a registered server would still be admitted.
 pub fn stays(config: Option<&Registry>, session: &Session) -> bool {
     let Some(config) = config else { return false };
     // Whoever has shown a certificate is known by a name in it.
@@ -45,12 +45,13 @@ pub fn stays(config: Option<&Registry>, session: &Session) -> bool {
     may && session.url.as_ref().is_none_or(|url| dialled(config, true, url).is_ok())
 }
 
-/// Checks whether the configuration names a principal; `None`: it names nobody.
+/// Checks whether the configuration names a principal; `None`: no names at all.
 fn is_named(config: &Registry, name: &str) -> Option<bool> {
     Some(config.principals.as_ref()?.iter().any(|glob| Glob::new(glob).matches(name)))
 }
 
-/// `is_here`: whoever registers is on this machine, and may name a server of it. From elsewhere that would reach what only listens here.
+/// Checks a URL. `is_here`: the registrant is on this machine, and may name a server on this machine. From elsewhere such a URL would reach
+/// servers meant for this machine only.
 fn dialled(config: &Registry, is_here: bool, text: &str) -> Result<Url, Refusal> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| bad_url("must be an http:// or https:// URL"))?;
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_27_who_may_not_register_is_told_what_would_change_that() {
+    fn ax_27_a_refused_applicant_hears_the_remedy() {
         let some = Registry { principals: Some(vec!["cloud-*".into()]), ..Registry::default() };
         let refused = asked(&some, LINK, None).unwrap_err();
         assert!(refused.to_string().contains("add it to `principals`"), "{refused}");
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn m16_where_nobody_is_named_only_whoever_proves_an_authority_may_register() {
+    fn m16_without_named_principals_registering_needs_a_proof() {
         let config = Registry::default();
         let register = Register::plain(NodeId::new(1), Segment::nearest("a"));
         let refused = admit(Some(&config), &Identity::bare("local"), LINK, &register).unwrap_err();
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_42_a_gate_does_not_register_where_others_can_listen_in() {
+    fn ax_42_gates_do_not_register_over_unprotected_connections() {
         let asked = |insecure, register: &Register| {
             let config = Registry { insecure, ..open() };
             admit(Some(&config), &Identity::bare("edge-1"), Way::Http { is_private: false, is_here: true }, register).is_ok()

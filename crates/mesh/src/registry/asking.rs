@@ -1,4 +1,4 @@
-//! `mcpax/parent`: asking a subserver with whom it is registered (AX-25). What an answer means is not decided here.
+//! `mcpax/parent`: questions to subservers for their current registration (AX-25). Does not judge answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use mesh_proto::id::CallId;
 use tokio::sync::oneshot;
 
 use crate::mesh::Mesh;
-use crate::registry::input::{Input, Replied};
-use crate::registry::links::Dialled;
+use crate::registry::input::{Input, SubserverReply};
+use crate::registry::links::DialledServer;
 use call::tree::port::{Outgoing, UpstreamError};
 use mcp::upstream::connect;
 
 /// The method.
 pub const METHOD: &str = "mcpax/parent";
 
-/// No answer over a link takes longer; the machine gives up before.
+/// Patience for an answer over a link; the machine gives up earlier.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Waits for the answer of a child on its link.
@@ -26,15 +26,15 @@ pub fn wait(mesh: &Arc<Mesh>, call: CallId, answer: oneshot::Receiver<Answer>) {
     let mesh = Arc::clone(mesh);
     tokio::spawn(async move {
         let replied = match tokio::time::timeout(LONGEST, answer).await {
-            Ok(Ok(answer)) => said(answer),
-            Ok(Err(_)) | Err(_) => Replied::Lost,
+            Ok(Ok(answer)) => reply_of(answer),
+            Ok(Err(_)) | Err(_) => SubserverReply::Lost,
         };
         mesh.registry.put(Input::Answered(call, replied)).await;
     });
 }
 
-/// Asks a server at its URL. Whatever speaks HTTP there is alive; one that knows no such method, or cannot be reached, says nothing.
-pub fn dial(mesh: &Arc<Mesh>, call: CallId, dialled: &Dialled, params: String) {
+/// Asks a server at its URL. Any HTTP answer is a sign of life; a server without the method, or out of reach, counts as mute.
+pub fn dial(mesh: &Arc<Mesh>, call: CallId, dialled: &DialledServer, params: String) {
     let (mesh, url, patience) = (Arc::clone(mesh), dialled.url.clone(), dialled.patience);
     tokio::spawn(async move {
         let tls = mesh.gate.config.load().registry.as_ref().and_then(|registry| registry.tls.clone());
@@ -43,19 +43,19 @@ pub fn dial(mesh: &Arc<Mesh>, call: CallId, dialled: &Dialled, params: String) {
         let params = bytes::Bytes::from(splice::edit(params.as_bytes(), &[("_meta", Change::Set(meta.as_bytes()))]));
         let out = Outgoing::plain(METHOD, params);
         let replied = match tokio::time::timeout(patience, wire.request(&out, None)).await {
-            Ok(Ok(answer)) => said(answer),
+            Ok(Ok(answer)) => reply_of(answer),
             Ok(Err(UpstreamError::Refused { .. } | UpstreamError::Malformed(_) | UpstreamError::SessionLost)) => {
-                Replied::Error(bytes::Bytes::from_static(b"{}"))
+                SubserverReply::Error(bytes::Bytes::from_static(b"{}"))
             }
-            Ok(Err(_)) | Err(_) => Replied::Mute,
+            Ok(Err(_)) | Err(_) => SubserverReply::Mute,
         };
         mesh.registry.put(Input::Answered(call, replied)).await;
     });
 }
 
-fn said(answer: Answer) -> Replied {
+fn reply_of(answer: Answer) -> SubserverReply {
     match answer {
-        Answer::Error(error) => Replied::Error(error),
-        Answer::Result(result) => Replied::Result(result.text().clone()),
+        Answer::Error(error) => SubserverReply::Error(error),
+        Answer::Result(result) => SubserverReply::Result(result.text().clone()),
     }
 }

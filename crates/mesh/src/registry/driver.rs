@@ -1,5 +1,5 @@
-//! The task that owns the machine of the aggregator and the relay: takes inputs, carries out what comes of them, waits until the next
-//! timer. Outputs are carried out in `outputs`; nothing is decided here.
+//! The task around the machines of aggregator and relay: takes inputs, carries out outputs, waits for the next timer. Outputs are carried
+//! out in `outputs`; decides nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use mcp_proto::json::Members;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId, RequestId, SessionKey};
 use mesh_proto::message::{Method, Register, Request};
-use mesh_proto::parent::{Incoming, Parent, ParentOutput, Settings};
+use mesh_proto::parent::{IncomingRequest, Parent, ParentOutput, Settings};
 use mesh_proto::refusal::Refusal;
-use mesh_proto::relay::{Relay, RelayLimits, Relayed};
+use mesh_proto::relay::{Relay, RelayLimits, RelayOutput};
 use runtime::clock::{Clock, SystemClock};
 use runtime::drive::{self, drive};
 use store::Claims;
@@ -23,30 +23,30 @@ use tokio::sync::{mpsc, oneshot};
 use crate::mesh::Mesh;
 use crate::registry::admit::{admit, stays};
 use crate::registry::holdings::Holdings;
-use crate::registry::input::{Asked, Input, Way};
+use crate::registry::input::{Input, MeshRequest, Way};
 use crate::registry::links::Links;
+use crate::registry::notices;
 use crate::registry::outputs::Later;
 use crate::registry::recorded::{Whose, record, unreadable};
-use crate::registry::told;
 
-/// How many inputs are taken before what came of them is carried out.
+/// Inputs taken before the outputs are carried out.
 const BATCH: usize = 256;
-/// How long a subserver may take to say with whom it is registered.
+/// Patience for a subserver's answer.
 const ASK: Duration = Duration::from_secs(2);
-/// How long after claims could not be opened or written it is tried again.
+/// Pause after claims could not be opened or written.
 pub const AGAIN: Duration = Duration::from_secs(2);
 
-/// The task.
+/// The task of the registry.
 pub struct RegistryDriver {
     pub mesh: Arc<Mesh>,
     pub machines: Machines,
     pub links: Links,
-    /// Requests that are not answered yet.
-    pub waiting: HashMap<RequestId, Waiting>,
-    pub claims: Kept,
-    /// Claims and answers of the outputs of this turn.
+    /// Requests without an answer yet.
+    pub waiting: HashMap<RequestId, PendingRequest>,
+    pub claims: ClaimPlace,
+    /// Claims and answers of this turn.
     pub later: Later,
-    /// Askers who wait until the outputs of this turn are carried out.
+    /// Askers who wait for the outputs of this turn.
     settled: Vec<oneshot::Sender<()>>,
     requests: u64,
     config: Arc<Config>,
@@ -54,17 +54,17 @@ pub struct RegistryDriver {
     batch: Vec<Input>,
 }
 
-/// Everything that decides for the registry, driven as one machine.
+/// All deciding parts of the registry, driven as one machine.
 pub struct Machines {
     pub parent: Parent,
     pub relay: Relay,
     pub holdings: Holdings,
 }
 
-/// RegistryOutput of the registry's machines: all of the aggregator before what is relayed.
+/// Output of the registry's machines: all of the aggregator before the relay's.
 pub enum RegistryOutput {
     Parent(ParentOutput),
-    Relay(Relayed),
+    Relay(RelayOutput),
 }
 
 impl Machine for Machines {
@@ -85,18 +85,18 @@ impl Machine for Machines {
     }
 }
 
-/// Where claims are kept.
-pub enum Kept {
+/// Place of the claims.
+pub enum ClaimPlace {
     /// On the disk.
     There(Arc<dyn Claims>),
-    /// Nowhere: nobody registers, or they can't be. Tried again from then on.
+    /// Missing: nobody registers, or the store failed. Tried again from this time on.
     Nowhere(Instant),
 }
 
-/// A request that is not answered yet.
-pub struct Waiting {
+/// A request without an answer yet.
+pub struct PendingRequest {
     pub principal: Arc<str>,
-    /// What was asked for, of a registration.
+    /// The registration, if the request is one.
     pub register: Option<Box<Register>>,
     pub reply: oneshot::Sender<Result<String, Refusal>>,
 }
@@ -127,7 +127,7 @@ impl drive::Driver for RegistryDriver {
 
     async fn handle(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), ()> {
         self.follow(now).await;
-        inputs.into_iter().for_each(|input| self.take(now, input));
+        inputs.into_iter().for_each(|input| self.handle_input(now, input));
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl drive::Driver for RegistryDriver {
         match output {
             RegistryOutput::Parent(ParentOutput::Event(event)) => self.event(now, event),
             RegistryOutput::Parent(ParentOutput::Transmit(transmit)) => self.transmit(now, transmit),
-            RegistryOutput::Relay(relayed) => told::relayed(&self.mesh, &relayed),
+            RegistryOutput::Relay(relayed) => notices::relayed(&self.mesh, &relayed),
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl drive::Driver for RegistryDriver {
 }
 
 impl RegistryDriver {
-    /// `None`: this gate has no id that could be told to others.
+    /// Makes the driver; `None`: the gate has no id fit for others.
     async fn begin(mesh: &Arc<Mesh>, inputs: mpsc::Receiver<Input>) -> Option<Self> {
         let config = mesh.gate.config.load_full();
         let Some(own) = NodeId::parse(&mesh.gate.node.id) else {
@@ -172,7 +172,7 @@ impl RegistryDriver {
             machines: Machines { parent, relay: Relay::new(RelayLimits::default()), holdings: Holdings::new(Instant::now()) },
             links: Links::default(),
             waiting: HashMap::new(),
-            claims: Kept::Nowhere(Instant::now()),
+            claims: ClaimPlace::Nowhere(Instant::now()),
             later: Later::default(),
             settled: Vec::new(),
             requests: 0,
@@ -184,7 +184,7 @@ impl RegistryDriver {
         Some(driver)
     }
 
-    /// Takes a changed configuration: segments of mounts can't be registered, and who may register is decided anew.
+    /// Applies a changed configuration: segments of mounts are closed to registration, and admission is decided anew.
     async fn follow(&mut self, now: Now) {
         let config = self.mesh.gate.config.load_full();
         if !Arc::ptr_eq(&config, &self.config) {
@@ -198,7 +198,7 @@ impl RegistryDriver {
         self.open(now).await;
     }
 
-    /// Puts out those who could not register any more.
+    /// Puts out servers that would not be admitted any more.
     fn put_out(&mut self) {
         let registry = self.config.registry.as_ref();
         let over: Vec<SessionKey> =
@@ -206,27 +206,27 @@ impl RegistryDriver {
         over.into_iter().for_each(|session| self.machines.parent.put_out(session));
     }
 
-    /// Opens the claims where that is wanted and due. Until they are there nobody registers, so that nobody is told that a segment is
-    /// his own who would not find it so after a restart, or while it belongs to somebody else.
+    /// Opens the claims where needed and due. Nobody registers before, so that no server is promised a segment that a restart would take
+    /// away, or that belongs to another.
     async fn open(&mut self, now: Now) {
-        let Kept::Nowhere(due) = self.claims else { return };
+        let ClaimPlace::Nowhere(due) = self.claims else { return };
         if self.config.registry.is_none() || due > now.instant {
             return;
         }
         match self.mesh.gate.stores.claims(&self.mesh.gate.node.id).await {
             Ok((keeper, kept)) => {
                 self.machines.parent.restore(kept);
-                self.claims = Kept::There(keeper);
+                self.claims = ClaimPlace::There(keeper);
             }
             Err(error) => {
                 let dir = self.mesh.state_dir.display();
                 tracing::error!(%error, %dir, "who owns which segment can't be kept: nobody registers until the state directory can be written");
-                self.claims = Kept::Nowhere(now.instant + AGAIN);
+                self.claims = ClaimPlace::Nowhere(now.instant + AGAIN);
             }
         }
     }
 
-    fn take(&mut self, now: Now, input: Input) {
+    fn handle_input(&mut self, now: Now, input: Input) {
         match input {
             Input::Above(above) => self.machines.parent.handle_above(above),
             Input::Answered(call, replied) => self.machines.parent.handle_answer(now, call, replied.as_reply()),
@@ -258,8 +258,8 @@ impl RegistryDriver {
         }
     }
 
-    fn asked(&mut self, now: Now, asked: Asked) {
-        let Asked { way, mut identity, method, params, reply } = asked;
+    fn asked(&mut self, now: Now, asked: MeshRequest) {
+        let MeshRequest { way, mut identity, method, params, reply } = asked;
         let register = match Request::decode(&method, &params) {
             Ok(Request::Register(register)) => Some(register),
             Ok(Request::Deregister(_) | Request::Heartbeat(_) | Request::Parent(_) | Request::Subtree(_)) => None,
@@ -289,11 +289,11 @@ impl RegistryDriver {
         self.requests += 1;
         let request = RequestId(self.requests);
         let principal = Arc::clone(&identity.principal);
-        self.waiting.insert(request, Waiting { principal, register, reply });
-        self.machines.parent.handle_request(now, &Incoming { link, request, identity: &identity, method: &method, params: &params });
+        self.waiting.insert(request, PendingRequest { principal, register, reply });
+        self.machines.parent.handle_request(now, &IncomingRequest { link, request, identity: &identity, method: &method, params: &params });
     }
 
-    /// Adds what the proof in a registration proves to who asks (AX-13).
+    /// Adds the authority proved by a registration to the identity (AX-13).
     fn proved(&self, identity: &mut Identity, register: Option<&Register>) -> Result<(), Refusal> {
         let Some(proof) = register.and_then(|register| register.authority_proof.as_ref()) else { return Ok(()) };
         let proved = self.mesh.trust.prove(proof);
@@ -303,10 +303,10 @@ impl RegistryDriver {
         Ok(())
     }
 
-    /// The link on which a request stands.
+    /// Finds the link of a request.
     fn link(&mut self, identity: &Identity, way: Way, register: Option<&Register>, params: &[u8]) -> Result<LinkId, Refusal> {
         let url = register.map(|register| admit(self.config.registry.as_ref(), identity, way, register)).transpose()?.flatten();
-        if register.is_some() && !matches!(&self.claims, Kept::There(keeper) if keeper.works()) {
+        if register.is_some() && !matches!(&self.claims, ClaimPlace::There(keeper) if keeper.works()) {
             return Err(Refusal::ClaimsUnavailable { retry_after: AGAIN });
         }
         match (way, register, url) {
@@ -325,7 +325,8 @@ impl RegistryDriver {
         }
     }
 
-    /// What came over a link outside of calls: a changed list concerns everybody on it, all else whoever is there alone.
+    /// Takes a notification over a link outside of calls: a changed list concerns all sessions of the link, anything else only a single
+    /// session.
     fn notified(&mut self, now: Now, link: LinkId, notification: &Notification) {
         let sessions = self.machines.parent.sessions_on(link);
         if notification.method.ends_with("/list_changed") {

@@ -1,5 +1,4 @@
-//! What one registered server holds: its mount, what was fetched of it, and what of that may be shown. Whether it may hold it is not
-//! decided here.
+//! Holdings of a registered server: mount, fetched lists, and the part of them to show. Grants nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,43 +21,43 @@ use call::tree::registration::Registration;
 use mcp::upstream::connect::Dialer;
 use mcp::upstream::pool::Pool;
 
-/// How long calls in flight may take to end once their server is out of the tree.
+/// Time for calls under way after the server has left the tree.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// What a registered server lists, over which connection, and the tools as the machine takes them.
-pub struct Fetched {
+/// Lists of a registered server, with the connection, and the tools in the machine's form.
+pub struct FetchedLists {
     pub instance: Arc<Instance>,
     pub catalog: Arc<Catalog>,
     pub offers: Vec<namespace::Offer>,
 }
 
-/// What changed for clients.
+/// Changes for clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct ListChanges {
     /// The lists themselves.
     pub lists: bool,
-    /// Only whether the tools are there.
+    /// Only the presence of the tools.
     pub annotations: bool,
 }
 
-/// What one registered server holds.
-pub struct Holding {
+/// Holdings of a registered server.
+pub struct ServerHolding {
     pub mount: Arc<Mount>,
     pub session: SessionKey,
-    fetched: Option<Fetched>,
-    /// The part of the table as it was published last.
+    fetched: Option<FetchedLists>,
+    /// The part of the table published last.
     part: Option<Arc<Part>>,
     /// Something besides the part changed.
     news: bool,
-    /// Whether the tools were published last as those of a server that is not there.
+    /// The tools were last published as a lost server's.
     was_lost: bool,
     /// Tells the runner to fetch.
     wanted: Arc<Notify>,
     _over: DropGuard,
 }
 
-impl Holding {
-    /// Of a session that began. What stood there before is shown, as degraded, until the new list is there.
+impl ServerHolding {
+    /// Makes the holdings of a new session. Earlier tools are shown as degraded until the new list is there.
     pub fn begin(
         mesh: &Arc<Mesh>,
         (config, link): (resolved::Mount, Option<Arc<Pool>>),
@@ -88,34 +87,33 @@ impl Holding {
         }
     }
 
-    /// Lets the lists be fetched.
+    /// Starts a fetch of the lists.
     pub fn fetch(&self) {
         self.wanted.notify_one();
     }
 
-    /// The lists were fetched, or could not be.
-    pub fn take(&mut self, fetched: Option<Fetched>) {
+    /// Takes the fetched lists, or a failure.
+    pub fn take_lists(&mut self, fetched: Option<FetchedLists>) {
         self.fetched = fetched;
         self.news = true;
     }
 
-    /// Nothing goes to its server any more.
+    /// Cuts off the lost server.
     pub fn lose(&mut self, parent: &Parent) {
         self.fetched = None;
         self.news = true;
         self.degrade(parent);
     }
 
-    /// Brings the mount in line with what the machine holds. What has to be told, and whether the mount became ready, which it is to be
-    /// once it is in the tree.
-    pub fn refresh(&mut self, parent: &Parent) -> (Changed, bool) {
+    /// Adjusts the mount to the machine's state. Gives the changes for clients, and whether the mount is to become ready once in the tree.
+    pub fn refresh(&mut self, parent: &Parent) -> (ListChanges, bool) {
         let part = parent.namespace().part(self.segment().as_str());
         let same = match (part, &self.part) {
             (Some(now), Some(then)) => Arc::ptr_eq(now, then),
             (now, then) => now.is_none() && then.is_none(),
         };
         if same && !std::mem::take(&mut self.news) {
-            return (Changed::default(), false);
+            return (ListChanges::default(), false);
         }
         self.news = false;
         self.part = part.cloned();
@@ -132,23 +130,23 @@ impl Holding {
                 if let Some(registration) = &self.mount.registration {
                     registration.lost.store(None);
                 }
-                (Changed { lists, annotations: std::mem::take(&mut self.was_lost) }, true)
+                (ListChanges { lists, annotations: std::mem::take(&mut self.was_lost) }, true)
             }
             (None, true) => {
                 self.unplug();
-                (Changed { lists: false, annotations: !std::mem::replace(&mut self.was_lost, true) }, false)
+                (ListChanges { lists: false, annotations: !std::mem::replace(&mut self.was_lost, true) }, false)
             }
             (_, false) => (self.gone(parent, part.is_some()), false),
         }
     }
 
-    /// The first dotted name among its tools.
+    /// Finds the first dotted name among the tools.
     pub fn dotted(&self) -> Option<String> {
         let tools = self.fetched.iter().flat_map(|fetched| &fetched.catalog.tools);
         tools.map(|tool| &tool.entry.key).find(|key| key.contains('.')).map(|key| key.chars().take(80).collect())
     }
 
-    /// Out of the tree: closed when its calls are over.
+    /// Retires the mount from the tree; closed when its calls are over.
     pub fn retire(self) {
         let mount = Arc::clone(&self.mount);
         tokio::spawn(async move {
@@ -162,15 +160,15 @@ impl Holding {
         &self.mount.config.name
     }
 
-    /// Its tools are not to be called: shown as degraded, or not at all.
-    fn gone(&mut self, parent: &Parent, is_shown: bool) -> Changed {
+    /// Hides the tools, or shows them as degraded.
+    fn gone(&mut self, parent: &Parent, is_shown: bool) -> ListChanges {
         self.degrade(parent);
         let was_lost = std::mem::replace(&mut self.was_lost, true);
         if is_shown || self.mount.catalog.load().is_empty() {
-            return Changed { lists: false, annotations: is_shown && !was_lost };
+            return ListChanges { lists: false, annotations: is_shown && !was_lost };
         }
         self.mount.catalog.store(Arc::default());
-        Changed { lists: true, annotations: false }
+        ListChanges { lists: true, annotations: false }
     }
 
     fn degrade(&self, parent: &Parent) {
@@ -190,8 +188,8 @@ impl Holding {
     }
 }
 
-/// What of the lists may be shown: of the tools those that the table has, each once (AX-13, AX-14, AX-41).
-fn published(fetched: &Fetched, segment: &Segment, namespace: &Namespace, part: Option<&Arc<Part>>) -> Catalog {
+/// Gives the part of the lists to show: each tool of the table once (AX-13, AX-14, AX-41).
+fn published(fetched: &FetchedLists, segment: &Segment, namespace: &Namespace, part: Option<&Arc<Part>>) -> Catalog {
     let mut catalog = Catalog::clone(&fetched.catalog);
     let mut shown = BTreeSet::new();
     let all = catalog.tools.len();

@@ -1,5 +1,5 @@
-//! Everything registered servers hold, and bringing it into the tree: at once when it is quiet, and otherwise not more often than ten times
-//! a second, so that a thousand registrations make a few new trees and not a thousand. What is held is not decided here.
+//! Holdings of all registered servers, and their way into the tree: at once in quiet times, and otherwise at most ten times a second, so
+//! that a thousand registrations make a few new trees. Grants nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use mesh_proto::parent::{Parent, Session};
 use url::Url;
 
 use crate::mesh::Mesh;
-use crate::registry::holding::{Fetched, Holding};
+use crate::registry::holding::{FetchedLists, ServerHolding};
 use call::tree::mount::{Mount, Phase, State};
 use call::tree::registration::Registration;
 use mcp::upstream::pool::Pool;
 
-/// The least time between two new trees.
+/// Least time between two new trees.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a connection and its first lists may take.
+/// Patience for a connection with its first lists.
 const START: Duration = Duration::from_secs(10);
 
-/// Everything that is held, by segment.
+/// All holdings, by segment.
 pub struct Holdings {
-    by_segment: BTreeMap<Segment, Holding>,
+    by_segment: BTreeMap<Segment, ServerHolding>,
     segments: HashMap<SessionKey, Segment>,
-    /// Segments whose sessions were replaced, which may have gone to another segment.
+    /// Segments of replaced sessions, which may have gone to another segment.
     replaced: Vec<(SessionKey, Segment)>,
-    /// Segments that nobody holds any more and that are in the tree still.
+    /// Segments without a holder, still in the tree.
     gone: BTreeSet<Segment>,
-    /// When the tree was made last.
+    /// Time of the last tree.
     published: Instant,
     is_changed: bool,
     is_subtree_changed: bool,
 }
 
 impl Holdings {
-    /// Nothing is held; the tree was made just now.
+    /// Begins without holdings, and with a fresh tree.
     pub fn new(now: Instant) -> Self {
         Self {
             by_segment: BTreeMap::new(),
@@ -50,7 +50,7 @@ impl Holdings {
         }
     }
 
-    /// A session began; `held`: where its link leads, and the connections over it.
+    /// Adds the holdings of a new session; `held`: the address behind the session's link, and the connections over the link.
     pub fn begin(&mut self, mesh: &Arc<Mesh>, session: &Session, held: Option<(Url, Arc<Pool>)>) {
         let dialled = session.url.as_deref().and_then(|url| Url::parse(url).ok());
         let (url, pool) = match (dialled, held) {
@@ -69,7 +69,7 @@ impl Holdings {
             ..resolved::Mount::new(session.segment.clone(), Transport::Http(remote), origin)
         };
         let before = self.by_segment.remove(&session.segment);
-        let new = Holding::begin(mesh, (config, pool), Registration::of(session), before.as_ref());
+        let new = ServerHolding::begin(mesh, (config, pool), Registration::of(session), before.as_ref());
         if let Some(before) = before {
             self.segments.remove(&before.session);
             before.retire();
@@ -84,45 +84,45 @@ impl Holdings {
         self.is_changed = true;
     }
 
-    /// Lets the lists of a session be fetched; `false`: it holds nothing.
+    /// Starts a fetch of a session's lists; `false`: no holdings.
     pub fn fetch(&self, session: SessionKey) -> bool {
         let holding = self.segments.get(&session).and_then(|segment| self.by_segment.get(segment));
-        holding.map(Holding::fetch).is_some()
+        holding.map(ServerHolding::fetch).is_some()
     }
 
-    /// The lists of a session were fetched.
-    pub fn fetched(&mut self, session: SessionKey, fetched: Fetched) {
-        match self.of(session) {
-            Some(holding) => holding.take(Some(fetched)),
+    /// Takes the fetched lists of a session.
+    pub fn fetched(&mut self, session: SessionKey, fetched: FetchedLists) {
+        match self.holding_mut(session) {
+            Some(holding) => holding.take_lists(Some(fetched)),
             None => drop(tokio::spawn(async move { fetched.instance.close().await })),
         }
         self.is_changed = true;
     }
 
-    /// The lists of a session could not be fetched.
+    /// Takes the failure of a fetch.
     pub fn failed(&mut self, session: SessionKey) {
-        if let Some(holding) = self.of(session) {
-            holding.take(None);
+        if let Some(holding) = self.holding_mut(session) {
+            holding.take_lists(None);
             self.is_changed = true;
         }
     }
 
-    /// A session's server is lost. Its calls are refused from now on, whenever that is seen in the tree.
+    /// Cuts off a session's lost server. Calls are refused from now on, before the tree shows the loss.
     pub fn lose(&mut self, session: SessionKey, parent: &Parent) {
-        if let Some(holding) = self.of(session) {
+        if let Some(holding) = self.holding_mut(session) {
             holding.lose(parent);
             self.is_changed = true;
         }
     }
 
-    /// A session was replaced: it leaves what it held to the one that takes its place.
+    /// Hands the holdings of a replaced session to the successor.
     pub fn replace(&mut self, session: SessionKey, parent: &Parent) {
         self.lose(session, parent);
         self.replaced.extend(self.segments.get(&session).map(|segment| (session, segment.clone())));
     }
 
-    /// A session is over, and what it held goes.
-    pub fn end(&mut self, session: SessionKey) {
+    /// Ends a session, and removes the holdings.
+    pub fn end_session(&mut self, session: SessionKey) {
         let Some(segment) = self.segments.get(&session).cloned() else { return };
         self.segments.remove(&session);
         if let Some(holding) = self.by_segment.remove(&segment) {
@@ -132,27 +132,27 @@ impl Holdings {
         }
     }
 
-    /// The table of names changed.
+    /// Notes a change of the table of names.
     pub fn changed(&mut self) {
         self.is_changed = true;
     }
 
-    /// The gates below changed: those above learn of it with their lists.
+    /// Notes a change of the gates below; gates above learn it with the lists.
     pub fn subtree_changed(&mut self) {
         self.is_changed = true;
         self.is_subtree_changed = true;
     }
 
-    /// When the tree is to be made; `None`: nothing changed.
+    /// Gives the time of the next tree; `None`: no change.
     pub fn due(&self) -> Option<Instant> {
         self.is_changed.then(|| self.published + PAUSE)
     }
 
-    /// Makes the tree anew, if it is due, and tells whoever wants to know.
+    /// Makes a new tree, if due, and notifies listeners.
     pub fn publish(&mut self, now: Instant, mesh: &Arc<Mesh>, parent: &Parent) {
         for (session, segment) in std::mem::take(&mut self.replaced) {
             if self.by_segment.get(&segment).is_some_and(|holding| holding.session == session) {
-                self.end(session);
+                self.end_session(session);
             }
             self.segments.remove(&session);
         }
@@ -182,13 +182,13 @@ impl Holdings {
         mesh.gate.mounts.changed.notify_waiters();
     }
 
-    /// The registration behind a session, and the first dotted name that it lists.
+    /// Gives the registration of a session, and the first dotted name of the list.
     pub fn held(&self, session: SessionKey) -> Option<(&Registration, Option<String>)> {
         let holding = self.by_segment.get(self.segments.get(&session)?)?;
         Some((holding.mount.registration.as_ref()?, holding.dotted()))
     }
 
-    fn of(&mut self, session: SessionKey) -> Option<&mut Holding> {
+    fn holding_mut(&mut self, session: SessionKey) -> Option<&mut ServerHolding> {
         self.by_segment.get_mut(self.segments.get(&session)?)
     }
 }

@@ -1,74 +1,73 @@
-//! What the task of the registry is told. Nothing is decided here.
+//! Inputs of the registry's task. Decides nothing.
 
 use bytes::Bytes;
 use mcp_proto::envelope::Notification;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{CallId, LinkId, NodeId, SessionKey};
-use mesh_proto::message::Above;
+use mesh_proto::message::Ancestry;
 use mesh_proto::refusal::Refusal;
 use mesh_proto::reply::Reply;
 use tokio::sync::oneshot;
 
-use crate::registry::holding::Fetched;
+use crate::registry::holding::FetchedLists;
 use crate::registry::links::LinkEnd;
 
-/// One input.
+/// An input.
 pub enum Input {
-    Above(Above),
-    Answered(CallId, Replied),
+    Above(Ancestry),
+    Answered(CallId, SubserverReply),
     ConfigChanged,
     Cycle(Vec<NodeId>, oneshot::Sender<()>),
-    /// `None`: it could not be fetched.
-    Fetched(SessionKey, Option<Box<Fetched>>),
+    /// `None`: the fetch failed.
+    Fetched(SessionKey, Option<Box<FetchedLists>>),
     LinkLost(LinkId),
     LinkOpened(LinkId, LinkEnd),
     ListChanged(SessionKey),
     Notified(LinkId, Notification),
     Relay(SessionKey, Bytes),
-    Request(Asked),
-    /// What it claims could not be kept, and whoever registered was told so.
+    Request(MeshRequest),
+    /// The claim could not be stored, and the registrant was told so.
     Unkept(SessionKey),
 }
 
 /// A request of MCP-AX.
-pub struct Asked {
+pub struct MeshRequest {
     pub way: Way,
     pub identity: Identity,
     pub method: String,
-    /// The raw params.
+    /// A raw object.
     pub params: Bytes,
     pub reply: oneshot::Sender<Result<String, Refusal>>,
 }
 
-/// How a request came.
+/// Way of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// By itself.
+    /// A request by HTTP.
     Http {
-        /// Whether nobody can listen in on it (AX-42).
+        /// Safe from eavesdroppers (AX-42).
         is_private: bool,
-        /// Whether it comes from this machine.
+        /// From this machine.
         is_here: bool,
     },
-    /// Over a link.
+    /// A request over a link.
     Link {
-        /// Which one.
         id: LinkId,
-        /// Whether it comes from this machine.
+        /// From this machine.
         is_here: bool,
     },
 }
 
-/// What became of a question to a subserver.
+/// Reply of a subserver to a question.
 #[derive(Debug)]
-pub enum Replied {
+pub enum SubserverReply {
     Error(Bytes),
     Lost,
     Mute,
     Result(Bytes),
 }
 
-impl Replied {
+impl SubserverReply {
     /// Borrows the reply for the machine.
     pub fn as_reply(&self) -> Reply<'_> {
         match self {

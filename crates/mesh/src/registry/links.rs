@@ -1,12 +1,12 @@
-//! On which link a request stands. A link that a child holds is its connection. A registration by plain HTTP requests has none that could
-//! break: proxies, pools and reconnecting clients make connections say nothing about who lives. Its link is made of what stays the same
-//! instead, and is good for one registration: principal, subserver id and URL.
+//! Links of requests. A child's link is its connection. A registration by plain HTTP requests has no connection to break: proxies, pools
+//! and reconnecting clients make connections useless as signs of life. Its link is made of lasting things instead, and serves a single
+//! registration: principal, subserver id and URL.
 //!
-//! So a heartbeat finds its registration by the session id over whatever connection it comes, if it comes from the same principal. An MCP
-//! session that ends or is deleted does not end the registration; missing heartbeats and `mcpax/deregister` do. And a server that comes
-//! back at another URL is on another link, so that the one at the old URL is asked whether it is still there.
+//! So a heartbeat finds its registration by the session id over any connection, if the principal is the same. The end of an MCP session
+//! does not end the registration; missing heartbeats and `mcpax/deregister` do. And a server that comes back at another URL is on another
+//! link, so that the server at the old URL is asked whether it is still there.
 //!
-//! Whether anybody may register is not decided here.
+//! Grants no registration.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,41 +20,39 @@ use url::Url;
 
 use mcp::upstream::pool::Pool;
 
-/// Nobody's link: what comes on it speaks for no session.
+/// A link without sessions: requests on it speak for nobody.
 const NOBODY: LinkId = LinkId(0);
 
-/// This side of a link that a child holds.
+/// The gate's end of a child's link.
 pub struct LinkEnd {
-    /// The child's MCP endpoint, as requests over the link name it.
+    /// The child's MCP endpoint in requests over the link.
     pub url: Url,
-    /// The connections over the link.
+    /// Connections over the link.
     pub pool: Arc<Pool>,
-    /// Takes requests to the child.
+    /// Queue of requests to the child.
     pub asks: mpsc::Sender<Ask>,
 }
 
-/// A request to a child. Dropped, it is one that was not answered.
+/// A request to a child. Dropping it means no answer.
 pub struct Ask {
-    /// The method.
     pub method: &'static str,
-    /// The raw params.
+    /// A raw object.
     pub params: String,
-    /// Where the answer goes.
     pub reply: oneshot::Sender<Answer>,
 }
 
-/// The other side of a link.
+/// The other end of a link.
 pub enum End {
     Held(LinkEnd),
-    Dialled(Dialled),
+    Dialled(DialledServer),
 }
 
-/// A server that is reached at its URL.
+/// A server reached at its URL.
 #[derive(Clone)]
-pub struct Dialled {
+pub struct DialledServer {
     key: Key,
     pub url: Url,
-    /// How long it may take to answer a question.
+    /// Patience for an answer.
     pub patience: Duration,
 }
 
@@ -67,9 +65,9 @@ pub struct Links {
     dialled: BTreeMap<Key, LinkId>,
     sessions: HashMap<SessionId, (LinkId, Arc<str>)>,
     ids: HashMap<SessionKey, SessionId>,
-    /// How many sessions are on a link that has any.
+    /// Number of sessions on a link; absent: none.
     used: HashMap<LinkId, usize>,
-    /// Links that may be of no more use.
+    /// Links to check for remaining use.
     left: Vec<LinkId>,
 }
 
@@ -85,32 +83,32 @@ impl Links {
     }
 
     /// Finds the end of a link.
-    pub fn end(&self, link: LinkId) -> Option<&End> {
+    pub fn find_end(&self, link: LinkId) -> Option<&End> {
         self.ends.get(&link)
     }
 
-    /// The link of a registration by HTTP: the one it has, or a new one.
+    /// Gives the link of a registration by HTTP, old or new.
     pub fn dial(&mut self, identity: &Identity, id: NodeId, url: Url, patience: Duration, new: impl FnOnce() -> LinkId) -> LinkId {
         let key: Key = (Arc::clone(&identity.principal), id, url.to_string());
         let link = *self.dialled.entry(key.clone()).or_insert_with(new);
-        self.ends.insert(link, End::Dialled(Dialled { key, url, patience }));
+        self.ends.insert(link, End::Dialled(DialledServer { key, url, patience }));
         link
     }
 
-    /// The link of the session that a request by HTTP names. Its principal alone may speak for it.
+    /// Finds the link of a session named by HTTP request. Only the session's principal may speak for it.
     pub fn of_session(&self, identity: &Identity, id: &str) -> LinkId {
         let known = SessionId::parse(id).and_then(|id| self.sessions.get(&id));
         known.filter(|(_, principal)| *principal == identity.principal).map_or(NOBODY, |(link, _)| *link)
     }
 
-    /// A session began on a link.
+    /// Adds a session on a link.
     pub fn began(&mut self, key: SessionKey, id: SessionId, link: LinkId, principal: Arc<str>) {
         *self.used.entry(link).or_default() += 1;
         self.ids.insert(key, id.clone());
         self.sessions.insert(id, (link, principal));
     }
 
-    /// A session is over.
+    /// Removes a session.
     pub fn over(&mut self, key: SessionKey) {
         let Some((link, _)) = self.ids.remove(&key).and_then(|id| self.sessions.remove(&id)) else { return };
         if let Some(count) = self.used.get_mut(&link) {
@@ -122,13 +120,13 @@ impl Links {
         self.left(link);
     }
 
-    /// A request on this link came to nothing, or a session on it is over.
+    /// Marks a link for a check, after a vain request or the end of a session.
     pub fn left(&mut self, link: LinkId) {
         self.left.push(link);
     }
 
-    /// Lets go of the links of registrations by HTTP that are over. To be called when nothing is being answered: who registers anew
-    /// over the same link first ends the session it had.
+    /// Drops unused links of registrations by HTTP. To be called between answers: a new registration over the same link first ends the
+    /// previous session.
     pub fn let_go(&mut self) {
         for link in std::mem::take(&mut self.left) {
             if !self.used.contains_key(&link)
@@ -150,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_20_a_registration_by_http_keeps_its_link_whatever_connection_it_comes_over() {
+    fn ax_20_a_registration_by_http_keeps_its_link() {
         let mut links = Links::default();
         let first = dial(&mut links, "p", 1, "http://127.0.0.1:1/mcp", 1);
         assert_eq!(dial(&mut links, "p", 1, "http://127.0.0.1:1/mcp", 2), first);
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_40_a_session_id_is_good_for_its_own_principal_only() {
+    fn ax_40_a_session_id_serves_its_own_principal_only() {
         let mut links = Links::default();
         let link = dial(&mut links, "p", 1, "http://127.0.0.1:1/mcp", 1);
         links.began(SessionKey(1), SessionId::of_bits(7), link, "p".into());
@@ -172,8 +170,8 @@ mod tests {
         assert_eq!(links.of_session(&Identity::bare("q"), id.as_str()), NOBODY);
         links.over(SessionKey(1));
         assert_eq!(links.of_session(&Identity::bare("p"), id.as_str()), NOBODY);
-        assert!(links.end(link).is_some());
+        assert!(links.find_end(link).is_some());
         links.let_go();
-        assert!(links.end(link).is_none() && links.dialled.is_empty());
+        assert!(links.find_end(link).is_none() && links.dialled.is_empty());
     }
 }

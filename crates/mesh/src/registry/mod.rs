@@ -1,8 +1,8 @@
-//! Servers that register themselves (MCP-AX 6): one task owns the machine that decides and the relay of what they notify, and
-//! everybody else speaks to it over a bounded channel.
+//! Servers that register themselves (MCP-AX 6): one task owns the deciding machine and the relay of notifications, and everybody else
+//! speaks to the task over a bounded channel.
 //!
-//! What is decided is not decided here but in `mesh_proto::parent`. A registered server is a mount like any other once it is in the
-//! tree; calls to it never come through here.
+//! Decides nothing: `mesh_proto::parent` does. A registered server is an ordinary mount once in the tree; calls never pass through this
+//! module.
 
 pub mod admit;
 pub mod asking;
@@ -11,11 +11,11 @@ pub mod holding;
 pub mod holdings;
 pub mod input;
 pub mod links;
+pub mod notices;
 pub mod outputs;
 pub mod recorded;
 pub mod refused;
 pub mod runner;
-pub mod told;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,33 +25,33 @@ use bytes::Bytes;
 use mcp_proto::envelope::Notification;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId, SessionKey};
-use mesh_proto::message::Above;
+use mesh_proto::message::Ancestry;
 use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::mesh::Mesh;
-use crate::registry::input::{Asked, Input, Way};
+use crate::registry::input::{Input, MeshRequest, Way};
 use crate::registry::refused::Refusals;
 
-pub use crate::registry::holding::Fetched;
+pub use crate::registry::holding::FetchedLists;
 pub use crate::registry::links::{Ask, LinkEnd};
+pub use crate::registry::notices::DroppedNotifications;
 pub use crate::registry::refused::RefusedRegistration;
-pub use crate::registry::told::Dropped;
 pub use call::tree::registration::Registration;
 
-/// How many inputs may wait for the task.
+/// Most inputs in the queue.
 const DEPTH: usize = 4096;
 
-/// The way to the task, and what it has told last.
+/// Access to the task, with its latest news.
 pub struct Registry {
     inputs: mpsc::Sender<Input>,
-    /// For the task, until it begins.
+    /// Inputs of the task before its start.
     unread: Mutex<Option<mpsc::Receiver<Input>>>,
     links: AtomicU64,
-    /// The gates below that are registered, and this one.
+    /// Registered gates below, and this one.
     subtree: watch::Sender<BTreeSet<NodeId>>,
     pub refused: Refusals,
-    pub dropped: Dropped,
+    pub dropped: DroppedNotifications,
 }
 
 impl Default for Registry {
@@ -61,7 +61,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// A registry whose task has not begun.
+    /// Makes a registry before the start of its task.
     pub fn new() -> Self {
         let (inputs, unread) = mpsc::channel(DEPTH);
         Self {
@@ -70,11 +70,11 @@ impl Registry {
             links: AtomicU64::new(1),
             subtree: watch::Sender::default(),
             refused: Refusals::default(),
-            dropped: Dropped::default(),
+            dropped: DroppedNotifications::default(),
         }
     }
 
-    /// Begins the task. It ends with the gate.
+    /// Starts the task, which ends with the gate.
     pub fn begin(mesh: &Arc<Mesh>) {
         let unread = mesh.registry.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(unread) = unread {
@@ -82,8 +82,8 @@ impl Registry {
         }
     }
 
-    /// A request of MCP-AX by an ordinary request over HTTP; the raw result, or why it is refused. Such a registration has no connection that could break, so its link is no
-    /// connection either: see [`links`].
+    /// Handles a request of MCP-AX by ordinary HTTP; gives the raw result, or the refusal. Such a registration has no connection to break,
+    /// so its link is no connection either: see [`links`].
     pub async fn request_by_http(
         &self,
         identity: &Identity,
@@ -94,27 +94,27 @@ impl Registry {
         self.ask(Way::Http { is_private, is_here }, identity, method, params).await
     }
 
-    /// The gates below that are registered, and this one, as they change.
+    /// Watches the registered gates below, and this one.
     pub fn subtree(&self) -> watch::Receiver<BTreeSet<NodeId>> {
         self.subtree.subscribe()
     }
 
-    /// Another configuration is in force. Where the task is busy, it looks anyway.
+    /// Reports a new configuration. A busy task notices by itself.
     pub fn config_changed(&self) {
         drop(self.inputs.try_send(Input::ConfigChanged));
     }
 
-    /// What a registered server lists changed.
+    /// Reports a changed list of a registered server.
     pub async fn list_changed(&self, session: SessionKey) {
         self.put(Input::ListChanged(session)).await;
     }
 
-    /// What a registered server lists was fetched, or not.
-    pub async fn fetched(&self, session: SessionKey, outcome: Option<Fetched>) {
+    /// Hands in the fetched lists of a registered server, or a failure.
+    pub async fn fetched(&self, session: SessionKey, outcome: Option<FetchedLists>) {
         self.put(Input::Fetched(session, outcome.map(Box::new))).await;
     }
 
-    /// A registered server notified something that belongs to no call. Where the task cannot keep up, it is dropped and counted.
+    /// Relays a notification of a registered server outside of calls. A busy task drops and counts it.
     pub fn relay(&self, session: SessionKey, whole: Bytes) {
         if self.inputs.try_send(Input::Relay(session, whole)).is_err() {
             self.dropped.one_more();
@@ -127,26 +127,26 @@ impl Registry {
 
     async fn ask(&self, way: Way, identity: &Identity, method: &str, params: Bytes) -> Result<String, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.put(Input::Request(Asked { way, identity: identity.clone(), method: method.to_owned(), params, reply })).await;
+        self.put(Input::Request(MeshRequest { way, identity: identity.clone(), method: method.to_owned(), params, reply })).await;
         answer.await.unwrap_or_else(|_| Err(Refusal::NotAdmitted { why: "this gate is shutting down; register with another one".into() }))
     }
 
-    /// The task takes inputs until the gate ends; then nobody needs to be told any more.
+    /// Sends an input. The task takes inputs until the gate ends; afterwards nobody needs them.
     async fn put(&self, input: Input) {
         drop(self.inputs.send(input).await);
     }
 }
 
-/// What the driver of links and of this gate's own registration calls.
+/// Calls of the driver of links, and of this gate's own membership.
 impl Registry {
-    /// A child has dialled: from here on registrations may be held on this link, and their servers are called over it.
+    /// Opens a link dialled by a child, for registrations and calls.
     pub async fn open_link(&self, end: LinkEnd) -> LinkId {
         let link = self.next_link();
         self.put(Input::LinkOpened(link, end)).await;
         link
     }
 
-    /// A request of MCP-AX that came over a link, from this machine or elsewhere; the raw result, or why it is refused.
+    /// Handles a request of MCP-AX over a link, from this machine or elsewhere; gives the raw result, or the refusal.
     pub async fn request(
         &self,
         (id, is_here): (LinkId, bool),
@@ -157,22 +157,22 @@ impl Registry {
         self.ask(Way::Link { id, is_here }, identity, method, params).await
     }
 
-    /// A link broke: whoever was registered over it is lost.
+    /// Reports a broken link: its registrants are lost.
     pub async fn link_lost(&self, link: LinkId) {
         self.put(Input::LinkLost(link)).await;
     }
 
-    /// Something was notified over a link, outside of calls.
+    /// Hands in a notification over a link, outside of calls.
     pub async fn notified(&self, link: LinkId, notification: Notification) {
         self.put(Input::Notified(link, notification)).await;
     }
 
-    /// What stands above this gate changed.
-    pub async fn above(&self, above: Above) {
+    /// Reports a new ancestry of this gate.
+    pub async fn above(&self, above: Ancestry) {
         self.put(Input::Above(above)).await;
     }
 
-    /// An aggregator above says that these ids, which stand below, stand above. Returns when whoever brought them is out.
+    /// Reports ids below that an aggregator above knows as standing above. Returns when their sources are out.
     pub async fn cycle(&self, ids: Vec<NodeId>) {
         let (done, out) = oneshot::channel();
         self.put(Input::Cycle(ids, done)).await;

@@ -1,36 +1,36 @@
-//! Carries out what the machine and the relay want: questions, answers, mounts, claims, notices. What is wanted is not decided here.
+//! Outputs of machine and relay, carried out: questions, answers, mounts, claims, notices. Decides nothing.
 
 use std::sync::Arc;
 
 use banyan_model::{Now, Segment};
 use mesh_proto::id::{CallId, LinkId, SessionKey};
-use mesh_proto::message::{Register, Registered};
+use mesh_proto::message::{Register, RegistrationResult};
 use mesh_proto::parent::{Event, StoreAnswer, Transmit};
-use mesh_proto::refusal::{Ended, Refusal};
+use mesh_proto::refusal::{Refusal, SessionEnd};
 use mesh_proto::reply::Reply;
 use store::ClaimChange;
 use tokio::sync::oneshot;
 
 use crate::registry::asking;
-use crate::registry::driver::{AGAIN, Kept, RegistryDriver, Waiting};
+use crate::registry::driver::{AGAIN, ClaimPlace, PendingRequest, RegistryDriver};
 use crate::registry::input::Input;
 use crate::registry::links::{Ask, End};
+use crate::registry::notices;
 use crate::registry::recorded::{Whose, record};
-use crate::registry::told;
 use call::judge::policy::budget_of;
 
-/// An answer, who waits for it, and the session that began with it.
-struct Answered {
+/// An answer, its receiver, and the session begun.
+struct DueAnswer {
     reply: oneshot::Sender<Result<String, Refusal>>,
     answer: Result<String, Refusal>,
     began: Option<SessionKey>,
 }
 
-/// Claims and answers, for when all outputs of a turn are carried out.
+/// Claims and answers for the end of a turn.
 #[derive(Default)]
 pub struct Later {
     claims: Vec<ClaimChange>,
-    answers: Vec<Answered>,
+    answers: Vec<DueAnswer>,
 }
 
 impl RegistryDriver {
@@ -54,7 +54,7 @@ impl RegistryDriver {
                 self.machines.relay.handle_closed(session);
                 self.links.over(session);
                 self.machines.holdings.lose(session, &self.machines.parent);
-                told::lost(&self.mesh, &segment, why);
+                notices::lost(&self.mesh, &segment, why);
             }
             Event::SubtreeChanged => {
                 self.mesh.registry.subtree.send_replace(self.machines.parent.subtree());
@@ -65,7 +65,7 @@ impl RegistryDriver {
 
     fn registered(&mut self, key: SessionKey, segment: Segment) {
         let Some(session) = self.machines.parent.session(key) else { return };
-        let held = match self.links.end(session.link) {
+        let held = match self.links.find_end(session.link) {
             Some(End::Held(end)) => Some((end.url.clone(), Arc::clone(&end.pool))),
             Some(End::Dialled(_)) | None => None,
         };
@@ -83,7 +83,7 @@ impl RegistryDriver {
         }
     }
 
-    fn ended(&mut self, key: SessionKey, segment: &Segment, why: Ended) {
+    fn ended(&mut self, key: SessionKey, segment: &Segment, why: SessionEnd) {
         tracing::info!(%segment, why = why.as_str(), "a registration ended");
         self.gone(key, segment, "ended", why.as_str());
         self.machines.relay.handle_closed(key);
@@ -92,9 +92,11 @@ impl RegistryDriver {
         if let Some((registration, dotted)) = held {
             // Its server is told with its next heartbeat, people at once.
             let refusal = match why {
-                Ended::DottedName => Some(Refusal::DottedName { name: dotted.unwrap_or_default() }),
-                Ended::Cycle => Some(Refusal::RegistrationCycle { ids: Vec::new(), below_you: false }),
-                Ended::Deregistered | Ended::LinkLost | Ended::NotAdmitted | Ended::Replaced | Ended::Silent => None,
+                SessionEnd::DottedName => Some(Refusal::DottedName { name: dotted.unwrap_or_default() }),
+                SessionEnd::Cycle => Some(Refusal::RegistrationCycle { ids: Vec::new(), below_you: false }),
+                SessionEnd::Deregistered | SessionEnd::LinkLost | SessionEnd::NotAdmitted | SessionEnd::Replaced | SessionEnd::Silent => {
+                    None
+                }
             };
             if let Some(refusal) = refusal {
                 let register = Register::plain(registration.subserver_id, segment.clone());
@@ -102,9 +104,14 @@ impl RegistryDriver {
             }
         }
         match why {
-            Ended::Replaced => self.machines.holdings.replace(key, &self.machines.parent),
-            Ended::Cycle | Ended::Deregistered | Ended::DottedName | Ended::LinkLost | Ended::NotAdmitted | Ended::Silent => {
-                self.machines.holdings.end(key);
+            SessionEnd::Replaced => self.machines.holdings.replace(key, &self.machines.parent),
+            SessionEnd::Cycle
+            | SessionEnd::Deregistered
+            | SessionEnd::DottedName
+            | SessionEnd::LinkLost
+            | SessionEnd::NotAdmitted
+            | SessionEnd::Silent => {
+                self.machines.holdings.end_session(key);
             }
         }
     }
@@ -116,24 +123,24 @@ impl RegistryDriver {
                 let Some(waiting) = self.waiting.remove(&request) else { return };
                 let began = self.answered(link, &waiting, &answer);
                 let answer = answer.map(|result| if began.is_some() { self.budgeted(&waiting.principal, result) } else { result });
-                self.later.answers.push(Answered { reply: waiting.reply, answer, began });
+                self.later.answers.push(DueAnswer { reply: waiting.reply, answer, began });
             }
             Transmit::Ask { link, call, params } => self.ask(now, link, call, params),
         }
     }
 
-    /// An answer to a registration, with what its server may spend when it calls this gate (AX-21).
+    /// Adds the spending limits of the registered server as a caller of this gate (AX-21).
     fn budgeted(&self, principal: &str, result: String) -> String {
         let budget = budget_of(&self.mesh.gate.config.load(), principal);
-        Registered::decode(result.as_bytes()).map_or(result, |registered| Registered { budget, ..registered }.encode())
+        RegistrationResult::decode(result.as_bytes()).map_or(result, |registered| RegistrationResult { budget, ..registered }.encode())
     }
 
-    /// The session that began.
-    fn answered(&mut self, link: LinkId, waiting: &Waiting, answer: &Result<String, Refusal>) -> Option<SessionKey> {
+    /// Follows up an answer to a registration; gives the session begun.
+    fn answered(&mut self, link: LinkId, waiting: &PendingRequest, answer: &Result<String, Refusal>) -> Option<SessionKey> {
         let register = waiting.register.as_deref()?;
         match answer {
             Ok(result) => {
-                let id = Registered::decode(result.as_bytes()).ok()?.session;
+                let id = RegistrationResult::decode(result.as_bytes()).ok()?.session;
                 let key = self.machines.parent.session_on(link, &id)?;
                 self.links.began(key, id, link, Arc::clone(&waiting.principal));
                 Some(key)
@@ -150,7 +157,7 @@ impl RegistryDriver {
     }
 
     fn ask(&mut self, now: Now, link: LinkId, call: CallId, params: String) {
-        match self.links.end(link) {
+        match self.links.find_end(link) {
             Some(End::Held(end)) => {
                 let (reply, answer) = oneshot::channel();
                 if end.asks.try_send(Ask { method: asking::METHOD, params, reply }).is_err() {
@@ -163,17 +170,17 @@ impl RegistryDriver {
         }
     }
 
-    /// Keeps claims, and only then answers: who was told that a segment is its own finds it so whatever happens to this gate.
+    /// Stores claims, and only then answers: a promised segment survives any crash of this gate.
     pub fn finish(&mut self) {
         let Later { claims, answers } = std::mem::take(&mut self.later);
         let kept = match &self.claims {
-            Kept::There(keeper) if !claims.is_empty() => keeper.keep(claims),
-            Kept::There(_) | Kept::Nowhere(_) => return answers.into_iter().for_each(Answered::send),
+            ClaimPlace::There(keeper) if !claims.is_empty() => keeper.keep(claims),
+            ClaimPlace::There(_) | ClaimPlace::Nowhere(_) => return answers.into_iter().for_each(DueAnswer::send),
         };
         let mesh = Arc::clone(&self.mesh);
         tokio::spawn(async move {
             if kept.await.is_ok() {
-                return answers.into_iter().for_each(Answered::send);
+                return answers.into_iter().for_each(DueAnswer::send);
             }
             for mut answered in answers {
                 if let Some(session) = answered.began {
@@ -186,7 +193,7 @@ impl RegistryDriver {
     }
 }
 
-impl Answered {
+impl DueAnswer {
     fn send(self) {
         // Whoever asked may have gone meanwhile.
         _ = self.reply.send(self.answer);

@@ -1,4 +1,4 @@
-//! What the record is told of registrations: who came, who was refused, who is gone. Decides nothing, and waits for nothing.
+//! Records of registrations: arrivals, refusals, ends. Decides nothing, and waits for nothing.
 
 use audit::record::{Record, Registration, Text};
 use banyan_model::Segment;
@@ -7,14 +7,14 @@ use store::{REGISTRATION, Refusal};
 
 use crate::mesh::Mesh;
 
-/// Whose registration it is.
+/// Subject of a record.
 pub struct Whose<'a> {
     pub principal: &'a str,
     pub segment: &'a Segment,
     pub subserver: NodeId,
 }
 
-/// Records that it is `registered`, `refused`, `lost` or `ended`, and why.
+/// Records that a registration is `registered`, `refused`, `lost` or `ended`, with the reason.
 pub fn record(mesh: &Mesh, what: &str, whose: &Whose<'_>, reason: Option<&str>) {
     let registration = Registration {
         authority: None,
@@ -31,7 +31,7 @@ pub fn record(mesh: &Mesh, what: &str, whose: &Whose<'_>, reason: Option<&str>) 
     }
 }
 
-/// Records that a registration was refused that can't be read, so that nothing but its sender is known.
+/// Records the refusal of an illegible registration, of which only the sender is known.
 pub fn unreadable(mesh: &Mesh, principal: &str, reason: &str) {
     let registration = Registration {
         principal: Text::Borrowed(principal),

@@ -1,5 +1,4 @@
-//! The last registrations that were refused, or ended for a reason that their server has to know, for people who ask why. Nothing is
-//! decided here.
+//! Latest registrations refused, or ended for a reason the server has to know, for people. Decides nothing.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,32 +8,31 @@ use mesh_proto::message::Register;
 use mesh_proto::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// How many are kept.
+/// Entries kept.
 const KEPT: usize = 256;
 
-/// A registration that was refused.
+/// A refused registration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RefusedRegistration {
-    /// When, in seconds since 1970.
+    /// Seconds since 1970.
     pub at: u64,
-    /// Who asked, as the configuration and the log know it.
+    /// Name of the requester in configuration and log.
     pub principal: String,
-    /// The segment that was asked for; absent where the request could not be read.
+    /// Wanted segment; absent if illegible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
-    /// The id of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subserver_id: Option<String>,
-    /// The JSON-RPC code that was answered.
+    /// The JSON-RPC code of the answer.
     pub code: i64,
-    /// The stable word for the reason.
+    /// The stable word.
     pub reason: String,
-    /// What to do about it.
+    /// Advice.
     pub hint: String,
-    /// The rest of what was answered: the error's `data`.
+    /// The rest of the answer: the error's `data`.
     #[serde(default)]
     pub data: serde_json::Value,
-    /// How often the same was refused in a row.
+    /// Equal refusals in a row.
     #[serde(default = "once")]
     pub times: u64,
 }
@@ -43,12 +41,12 @@ fn once() -> u64 {
     1
 }
 
-/// The last of them, the newest last.
+/// Latest refusals, the newest last.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<VecDeque<RefusedRegistration>>);
 
 impl Refusals {
-    /// Notes one. A server that tries again and again is one entry that counts.
+    /// Notes a refusal. Repeated attempts of a server count in one entry.
     pub fn note(&self, principal: &str, register: Option<&Register>, refusal: &Refusal) {
         let error = refusal.error();
         let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -75,8 +73,8 @@ impl Refusals {
         }
     }
 
-    /// Those of this segment or subserver id; all of them without one. The newest first.
-    pub fn of(&self, wanted: Option<&str>) -> Vec<RefusedRegistration> {
+    /// Lists the refusals of a segment or subserver id, or all, the newest first.
+    pub fn matching(&self, wanted: Option<&str>) -> Vec<RefusedRegistration> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let meant = |one: &&RefusedRegistration| {
             wanted.is_none_or(|wanted| [&one.segment, &one.subserver_id].iter().any(|own| own.as_deref() == Some(wanted)))
@@ -94,16 +92,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ax_27_what_was_refused_is_kept_with_its_remedy_and_never_too_much_of_it() {
+    fn ax_27_refusals_are_kept_with_remedies_within_a_bound() {
         let refusals = Refusals::default();
         let register = |id| Register::plain(NodeId::new(id), Segment::nearest("edge"));
         let conflict = Refusal::NamespaceConflict { segment: "edge".into(), holder: Holder::Registered, retry_after: None };
         (0..3).for_each(|_| refusals.note("p", Some(&register(7)), &conflict));
-        let kept = refusals.of(Some("edge"));
+        let kept = refusals.matching(Some("edge"));
         assert_eq!((kept.len(), kept[0].times, kept[0].code, kept[0].reason.as_str()), (1, 3, -32012, "namespace_conflict"));
         assert!(kept[0].hint.contains("choose another segment"), "{kept:?}");
-        assert_eq!(refusals.of(Some(&NodeId::new(7).to_string())), kept);
+        assert_eq!(refusals.matching(Some(&NodeId::new(7).to_string())), kept);
         (0..1000).for_each(|id| refusals.note("p", Some(&register(id)), &conflict));
-        assert_eq!((refusals.of(None).len(), refusals.of(Some("other")).len()), (KEPT, 0));
+        assert_eq!((refusals.matching(None).len(), refusals.matching(Some("other")).len()), (KEPT, 0));
     }
 }

@@ -1,5 +1,4 @@
-//! Keeps the connection to one registered server, and fetches what it lists when the machine says so. When that is, and when to try again,
-//! is not decided here.
+//! Connection to a registered server, and fetches of its lists on the machine's order. Decides neither on fetches nor on retries.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
-use crate::registry::holding::Fetched;
+use crate::registry::holding::FetchedLists;
 use call::tree::catalog::Catalog;
 use call::tree::mount::{Mount, Phase, State};
 use call::tree::port::{Instance, Owner, UpstreamError};
@@ -48,7 +47,7 @@ pub async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted
     line.close().await;
 }
 
-/// The connection, and what was fetched over it.
+/// The connection, and the lists fetched over it.
 #[derive(Default)]
 struct Line {
     instance: Option<Arc<Instance>>,
@@ -58,8 +57,8 @@ struct Line {
 }
 
 impl Line {
-    /// Fetches what is wanted, over a new connection where there is none; `None`: it could not be, and there is none now.
-    async fn fetch_or_close(&mut self, mount: &Arc<Mount>) -> Option<Fetched> {
+    /// Fetches the wanted lists, over a new connection if necessary; `None`: failed, and without a connection now.
+    async fn fetch_or_close(&mut self, mount: &Arc<Mount>) -> Option<FetchedLists> {
         match self.fetch(mount).await {
             Ok(fetched) => Some(fetched),
             Err(error) => {
@@ -70,7 +69,7 @@ impl Line {
         }
     }
 
-    async fn fetch(&mut self, mount: &Arc<Mount>) -> Result<Fetched, UpstreamError> {
+    async fn fetch(&mut self, mount: &Arc<Mount>) -> Result<FetchedLists, UpstreamError> {
         let (instance, kinds) = match &self.instance {
             Some(instance) => {
                 let dirty = std::mem::take(&mut self.dirty);
@@ -93,10 +92,10 @@ impl Line {
         };
         let catalog = Arc::new(supervise::fetch(mount, &instance, &self.catalog, &kinds).await?);
         self.catalog = Arc::clone(&catalog);
-        Ok(Fetched { instance, offers: offers(&catalog), catalog })
+        Ok(FetchedLists { instance, offers: offers(&catalog), catalog })
     }
 
-    /// The mount wants something; `true`: lists are to be fetched.
+    /// Follows the wishes of the mount; `true`: lists are to be fetched.
     async fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
         if let Some(instance) = &self.instance {
             listening::resubscribe(mount, instance, &mut self.listening).await;
@@ -110,7 +109,7 @@ impl Line {
         !self.dirty.is_empty()
     }
 
-    /// Waits until the connection is gone by itself.
+    /// Waits for the loss of the connection.
     async fn lost(&self) {
         match &self.instance {
             Some(instance) => instance.lost().await,
@@ -124,7 +123,7 @@ impl Line {
         }
     }
 
-    /// Nothing that was fetched over one connection is used on the next (AX-26).
+    /// Forgets the connection and everything fetched over it (AX-26).
     fn forget(&mut self) -> Option<Arc<Instance>> {
         let instance = self.instance.take();
         *self = Self::default();
@@ -132,7 +131,7 @@ impl Line {
     }
 }
 
-/// The tools as the machine takes them: as the server names them.
+/// Gives the tools in the machine's form, with the server's own names.
 fn offers(catalog: &Catalog) -> Vec<namespace::Offer> {
     let tools = catalog.tools.iter().filter_map(|tool| {
         let annotation = tool.noted.as_ref()?.annotation().clone();

@@ -1,5 +1,5 @@
-//! What a rule expects of one argument: learnt from the values that people agreed to, and never wider than a sentence can say. Which decisions
-//! count is not known here.
+//! Expectations of one argument, learnt from the values people agreed to, and never wider than a sentence can say. Does not choose the
+//! decisions to learn from.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,61 +8,56 @@ use serde::{Deserialize, Serialize};
 
 use super::case::Leaf;
 
-/// Beyond this a number is not exact.
+/// Bound of exact numbers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// What is expected of one argument.
+/// Expectation of one argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
-    /// Which values.
-    pub expected: Expected,
-    /// Whether it may be left out.
+    pub expected: ExpectedValues,
     pub optional: bool,
 }
 
-/// Which values a rule takes.
+/// Values accepted by a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Expected {
-    /// Numbers from `least` to `most`, as they were written.
+pub enum ExpectedValues {
+    /// Numbers from `least` to `most`, in their original spelling.
     Between {
-        /// The smallest that was agreed to.
         least: String,
-        /// The largest.
         most: String,
-        /// Whether only whole numbers are.
+        /// Takes whole numbers only.
         whole: bool,
     },
-    /// One of those that were agreed to.
+    /// Values agreed to.
     OneOf(BTreeSet<Leaf>),
-    /// Texts that begin alike and go on alike.
+    /// Texts with a common beginning and letters of common classes.
     Text {
-        /// How they begin: up to the last sign that all share.
+        /// Up to the last sign shared by all.
         begins: String,
-        /// What follows.
         rest: Letters,
     },
 }
 
-/// What a text is made of.
+/// Characters of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Letters {
-    /// `a` to `z`, large and small.
+    /// `a` to `z`, upper and lower case.
     pub latin: bool,
     /// Letters of other alphabets.
     pub foreign: bool,
     /// `0` to `9`.
     pub digits: bool,
-    /// Whatever else there was.
+    /// All other characters seen.
     pub signs: BTreeSet<char>,
-    /// The fewest characters.
+    /// Fewest characters.
     pub least: usize,
-    /// The most characters.
+    /// Most characters.
     pub most: usize,
 }
 
-impl Expected {
-    /// What covers all of `values`; `None`: they have nothing in common. With `exactly`, nothing but they themselves.
+impl ExpectedValues {
+    /// Generalises `values`; `None`: nothing in common. With `exactly`, takes only the values themselves.
     pub(super) fn learn(values: &[&Leaf], exactly: bool) -> Option<Self> {
         let distinct: BTreeSet<Leaf> = values.iter().map(|leaf| (*leaf).clone()).collect();
         // Values that come again and again are a choice; those that never do are not.
@@ -80,7 +75,7 @@ impl Expected {
         }
     }
 
-    /// Whether a value is one of them.
+    /// Matches a value.
     pub fn takes(&self, leaf: &Leaf) -> bool {
         match (self, leaf) {
             (Self::OneOf(values), _) => values.contains(leaf),
@@ -90,7 +85,7 @@ impl Expected {
             }
             (Self::Text { begins, rest }, Leaf::Text(text)) => text.strip_prefix(begins.as_str()).is_some_and(|text| {
                 // From where a path begins, two dots lead out again.
-                rest.take(text) && (begins.is_empty() || !text.contains(".."))
+                rest.accept(text) && (begins.is_empty() || !text.contains(".."))
             }),
             (Self::Between { .. } | Self::Text { .. }, _) => false,
         }
@@ -98,11 +93,11 @@ impl Expected {
 }
 
 impl Letters {
-    fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+    fn seen_in<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut letters = Self { least: usize::MAX, ..Self::default() };
         for text in texts {
             for c in text.chars() {
-                match Class::of(c) {
+                match Class::of_char(c) {
                     Class::Latin => letters.latin = true,
                     Class::Foreign => letters.foreign = true,
                     Class::Digit => letters.digits = true,
@@ -115,8 +110,8 @@ impl Letters {
         letters
     }
 
-    fn take(&self, text: &str) -> bool {
-        let takes = |c| match Class::of(c) {
+    fn accept(&self, text: &str) -> bool {
+        let takes = |c| match Class::of_char(c) {
             Class::Latin => self.latin,
             Class::Foreign => self.foreign,
             Class::Digit => self.digits,
@@ -134,7 +129,7 @@ enum Class {
 }
 
 impl Class {
-    fn of(c: char) -> Self {
+    fn of_char(c: char) -> Self {
         match c {
             _ if c.is_ascii_alphabetic() => Self::Latin,
             _ if c.is_ascii_digit() => Self::Digit,
@@ -152,14 +147,14 @@ fn is_whole(text: &str) -> bool {
     !text.contains(['.', 'e', 'E'])
 }
 
-fn between(texts: &[&str]) -> Option<Expected> {
+fn between(texts: &[&str]) -> Option<ExpectedValues> {
     let mut numbers = texts.iter().map(|text| number(text).map(|n| (n, *text))).collect::<Option<Vec<_>>>()?;
     numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (least, most) = (numbers.first()?.1.to_owned(), numbers.last()?.1.to_owned());
-    Some(Expected::Between { least, most, whole: texts.iter().all(|text| is_whole(text)) })
+    Some(ExpectedValues::Between { least, most, whole: texts.iter().all(|text| is_whole(text)) })
 }
 
-fn alike(texts: &[&str]) -> Expected {
+fn alike(texts: &[&str]) -> ExpectedValues {
     let first = texts.first().copied().unwrap_or_default();
     let shared =
         |a: &str, b: &str| a.char_indices().zip(b.chars()).find(|((_, a), b)| a != b).map_or(a.len().min(b.len()), |((at, _), _)| at);
@@ -167,8 +162,8 @@ fn alike(texts: &[&str]) -> Expected {
     let common = first.get(..common).unwrap_or_default();
     let begins =
         common.rfind(|c: char| !c.is_alphanumeric()).and_then(|at| common.get(..common.ceil_char_boundary(at + 1))).unwrap_or_default();
-    let rest = Letters::of(texts.iter().filter_map(|text| text.strip_prefix(begins)));
-    Expected::Text { begins: begins.to_owned(), rest }
+    let rest = Letters::seen_in(texts.iter().filter_map(|text| text.strip_prefix(begins)));
+    ExpectedValues::Text { begins: begins.to_owned(), rest }
 }
 
 impl fmt::Display for Argument {
@@ -177,7 +172,7 @@ impl fmt::Display for Argument {
     }
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for ExpectedValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Between { least, most, whole } => {

@@ -1,4 +1,4 @@
-//! What somebody proposed, as far as a rule looks at it. Whether a rule covers it is not decided here.
+//! A proposal as seen by rules. Does not match rules.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +8,39 @@ use serde::{Deserialize, Serialize};
 use crate::envelope::Envelope;
 use crate::participant::named;
 
-/// Arguments of more bytes are not learnt from, and no rule covers them.
+/// Bound on bytes of arguments. Longer arguments are neither learnt from nor covered by rules.
 const MAX_BYTES: usize = 16 << 10;
-/// The same for more values.
+/// The same bound for values.
 const MAX_LEAVES: usize = 64;
 
-/// Who proposes what, to whom: a rule is for one of these.
+/// Proposer, audience and operation: every rule has one subject.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Subject {
-    /// Who proposes.
     pub proposer: String,
-    /// To whom the proposal is addressed, in order; empty: to everybody.
+    /// Addressees of the proposal, in order; empty: everybody.
     pub to: Vec<String>,
-    /// The MCP method.
     pub method: String,
     /// The tool, resource or prompt, where the method has one.
     pub name: Option<String>,
 }
 
-/// One value within the arguments.
+/// A value within the arguments.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leaf {
-    /// `{}`, `[]`, `null`, `true` or `false`, as it is written.
+    /// `{}`, `[]`, `null`, `true` or `false`, in the original spelling.
     Fixed(String),
-    /// As it is written.
+    /// In the original spelling.
     Number(String),
     /// Unescaped.
     Text(String),
 }
 
-/// One proposal.
+/// A proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// Who proposes what.
     pub subject: Subject,
-    /// Every value of `params` but `_meta`, by where it stands, such as `/arguments/paths[0]`; `None`: there is too much of it, or it can be
-    /// read in two ways.
+    /// Values of `params` except `_meta`, by their place, such as `/arguments/paths[0]`; `None`: too many, or legible in two ways.
     pub arguments: Option<BTreeMap<String, Leaf>>,
 }
 
@@ -55,7 +51,7 @@ impl Case {
         Self::read(proposal, proposal.from.to_string(), to)
     }
 
-    /// What a request asks for, as if this one's proposer had proposed it; and from whom.
+    /// Reads a request as if the proposer of this case had proposed the same call; gives the addressees of the request too.
     pub(super) fn asked_by(&self, request: &Envelope<'_>) -> (Self, Vec<String>) {
         (Self::read(request, self.subject.proposer.clone(), self.subject.to.clone()), ordered(request))
     }
@@ -84,7 +80,7 @@ fn leaves(params: &[u8]) -> Option<BTreeMap<String, Leaf>> {
     taken.then_some(found)
 }
 
-/// Whether all of it could be taken.
+/// Adds the values of `raw`; `false`: some could not be taken.
 fn add(raw: &[u8], place: String, found: &mut BTreeMap<String, Leaf>) -> bool {
     let text = || String::from_utf8_lossy(raw).into_owned();
     let leaf = match raw.first() {
@@ -114,7 +110,7 @@ fn add(raw: &[u8], place: String, found: &mut BTreeMap<String, Leaf>) -> bool {
     found.len() <= MAX_LEAVES
 }
 
-/// As in a JSON pointer (RFC 6901), and no list is taken for an object whose keys are numbers.
+/// Escapes a key as a JSON pointer does (RFC 6901), and brackets too, lest a list be taken for an object with numbers for keys.
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1").replace('[', "~2")
 }

@@ -1,30 +1,29 @@
-//! What people decided, and the rule that would have decided alike. Nothing is made a rule here: a person does that.
+//! People's decisions, and the rule that would have decided alike. Makes no rule: a person does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::argument::{Argument, Expected};
+use super::argument::{Argument, ExpectedValues};
 use super::case::{Case, Leaf};
 use super::rule::{Limits, Pattern};
 
-/// What a person said of a proposal.
+/// A person's decision on a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It made the call, with other arguments: not as it was proposed.
+    /// The person made the call with other arguments.
     Amended,
-    /// It made the call as it was proposed.
+    /// The person made the call as proposed.
     Approved {
-        /// Who carried it out.
+        /// Participants who carried out the call.
         to: Vec<String>,
     },
-    /// No.
     Rejected,
 }
 
 impl Verdict {
-    /// Whether a rule may be learnt from it.
+    /// Tells whether a rule may be learnt from the verdict.
     pub fn speaks_for(&self) -> bool {
         matches!(self, Self::Approved { .. })
     }
@@ -32,54 +31,49 @@ impl Verdict {
 
 /// A decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
-    /// Decisions are numbered as they come.
+pub struct Decision {
+    /// Counts up in order of arrival.
     pub number: u64,
-    /// The id of the proposal.
+    /// Id of the proposal.
     pub proposal: String,
-    /// What was proposed.
     pub case: Case,
-    /// Who decided.
+    /// Id of the person.
     pub by: String,
-    /// When: Unix seconds.
+    /// Unix seconds.
     pub at: u64,
-    /// What.
     pub verdict: Verdict,
 }
 
-/// Which offer: they are numbered as they are made, and one that changes gets another number.
+/// Number of an offer, counting up; a changed offer gets another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OfferId(pub u64);
 
 /// A decision that speaks for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The id of the proposal that was approved.
+    /// Id of the approved proposal.
     pub proposal: String,
-    /// Who approved it.
+    /// Id of the person who approved.
     pub by: String,
-    /// When: Unix seconds.
+    /// Unix seconds.
     pub at: u64,
 }
 
-/// A rule that a person could accept. No decision that is remembered speaks against it.
+/// A rule offered for acceptance. No remembered decision speaks against the rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Offer {
-    /// Its number.
     pub id: OfferId,
-    /// What the rule would cover.
     pub pattern: Pattern,
-    /// The limits that are suggested.
+    /// Suggested limits.
     pub limits: Limits,
-    /// What it is learnt from.
     pub evidence: Vec<Evidence>,
 }
 
-/// The widest pattern that all who agreed agreed to, and nobody has spoken against; with the decisions that speak for it. All of `decided` are
-/// on one subject. Those up to the number `since` speak for nothing any more, but still against.
-pub(super) fn learn<'a>(decided: impl Iterator<Item = &'a Decided>, since: u64, least: usize) -> Option<(Pattern, Vec<Evidence>)> {
-    let (approved, contrary): (Vec<&Decided>, Vec<&Decided>) = decided.partition(|decided| decided.verdict.speaks_for());
-    let approved: Vec<&Decided> =
+/// Finds the widest pattern that all approvals agree on and no decision contradicts, with the approvals as evidence. All of `decided` are
+/// on one subject. Decisions up to the number `since` speak for nothing any more, but still against.
+pub(super) fn learn<'a>(decided: impl Iterator<Item = &'a Decision>, since: u64, least: usize) -> Option<(Pattern, Vec<Evidence>)> {
+    let (approved, contrary): (Vec<&Decision>, Vec<&Decision>) = decided.partition(|decided| decided.verdict.speaks_for());
+    let approved: Vec<&Decision> =
         approved.into_iter().filter(|decided| decided.number > since && decided.case.arguments.is_some()).collect();
     let first = approved.first()?;
     let Verdict::Approved { to } = &first.verdict else { return None };
@@ -99,12 +93,12 @@ pub(super) fn learn<'a>(decided: impl Iterator<Item = &'a Decided>, since: u64, 
     Some((pattern, evidence))
 }
 
-fn generalise(approved: &[&Decided], exactly: bool) -> Option<BTreeMap<String, Argument>> {
+fn generalise(approved: &[&Decision], exactly: bool) -> Option<BTreeMap<String, Argument>> {
     let cases: Vec<&BTreeMap<String, Leaf>> = approved.iter().filter_map(|decided| decided.case.arguments.as_ref()).collect();
     let places: BTreeSet<&String> = cases.iter().flat_map(|case| case.keys()).collect();
     let learnt = places.into_iter().map(|place| {
         let values: Vec<&Leaf> = cases.iter().filter_map(|case| case.get(place)).collect();
-        let expected = Expected::learn(&values, exactly)?;
+        let expected = ExpectedValues::learn(&values, exactly)?;
         Some((place.clone(), Argument { expected, optional: values.len() < cases.len() }))
     });
     learnt.collect()

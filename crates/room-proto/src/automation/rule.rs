@@ -1,5 +1,5 @@
-//! A rule that a person accepted: what it covers, how far it goes, how it stands, and what it did. When it acts is decided elsewhere; it makes
-//! nothing but the request, which names it.
+//! A rule accepted by a person: pattern, limits, standing and acts. Does not choose the time to act; makes only the request, signed with
+//! the rule's name.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -16,127 +16,102 @@ use crate::chain::{Outcome, RULE, with_meta};
 use crate::envelope::Envelope;
 
 const HOUR: u64 = 3_600;
-/// No rule lasts longer than 366 days.
+/// Longest life of a rule: 366 days.
 const MAX_SECONDS: u64 = 366 * 24 * HOUR;
 
-/// Which rule: they are numbered as they are accepted.
+/// Number of a rule, counting up in order of acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RuleId(pub u64);
 
-/// What a rule covers.
+/// Proposals covered by a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// Who proposes what.
     pub subject: Subject,
-    /// Who carries it out.
+    /// Participants who carry out the call.
     pub to: Vec<String>,
-    /// Every value there may be, by where it stands.
+    /// Every permitted value, by its place.
     pub arguments: BTreeMap<String, Argument>,
 }
 
-/// How far a rule goes.
+/// Limits of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Calls in all.
     pub acts: u32,
     /// Calls within an hour.
     pub an_hour: u32,
-    /// For how long, in seconds, from when it is accepted.
+    /// Seconds of life from acceptance.
     pub seconds: u64,
 }
 
-/// How a rule stands. Times are Unix seconds.
+/// Standing of a rule. Times are Unix seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// It acts.
     Active,
-    /// Its time is over.
+    /// The time is over.
     Expired {
-        /// When.
         at: u64,
     },
-    /// A person ended it.
+    /// A person ended the rule.
     Revoked {
-        /// When.
         at: u64,
-        /// Who.
         by: String,
     },
-    /// It has made all of its calls.
+    /// All calls are made.
     Spent {
-        /// When.
         at: u64,
     },
-    /// Something was not as it had been.
+    /// A deviation ended the rule.
     Stopped {
-        /// When.
         at: u64,
-        /// What.
         why: Deviation,
     },
 }
 
-/// What was not as it had been.
+/// Deviations from past experience.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deviation {
-    /// A person decided otherwise on something that the rule covers.
-    Contrary {
-        /// On which proposal.
-        proposal: String,
-        /// Who.
-        by: String,
-    },
-    /// What the rule did was answered with an error.
-    Failed {
-        /// The proposal that it fulfilled.
-        proposal: String,
-    },
-    /// The proposer wants the same done in a way that nobody agreed to.
-    Outside {
-        /// The proposal.
-        proposal: String,
-    },
+    /// A person decided otherwise on a proposal covered by the rule.
+    Contrary { proposal: String, by: String },
+    /// An act of the rule was answered with an error.
+    Failed { proposal: String },
+    /// The proposer wants the same operation in a way nobody agreed to.
+    Outside { proposal: String },
 }
 
-/// Something that a rule did.
+/// An act of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Act {
-    /// The rule.
     pub rule: RuleId,
-    /// The proposal that it fulfilled.
+    /// Id of the fulfilled proposal.
     pub proposal: String,
-    /// When: Unix seconds.
+    /// Unix seconds.
     pub at: u64,
-    /// What came of it; `None`: nothing yet.
+    /// `None`: no answer yet.
     pub outcome: Option<Outcome>,
 }
 
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Its number.
     pub id: RuleId,
-    /// What it covers.
     pub pattern: Pattern,
-    /// How far it goes.
     pub limits: Limits,
-    /// What it was learnt from, as it was shown to whoever accepted it.
+    /// Evidence shown to the acceptor.
     pub evidence: Vec<Evidence>,
-    /// Who accepted it.
     pub accepted_by: String,
-    /// When: Unix seconds.
+    /// Unix seconds.
     pub accepted_at: u64,
-    /// Until when it acts: Unix seconds.
+    /// End of life: Unix seconds.
     pub until: u64,
-    /// How it stands.
     pub standing: Standing,
-    /// How many calls it has made.
+    /// Calls made so far.
     pub acts: u32,
-    /// When those were that count for this hour.
+    /// Times of the calls that count for this hour.
     pub(super) recent: VecDeque<u64>,
-    /// Decisions up to this number speak for no rule of its subject any more.
+    /// Decisions up to this number speak for no rule of the subject any more.
     pub(super) unlearnt: u64,
 }
 
@@ -153,14 +128,14 @@ impl Limits {
 }
 
 impl Standing {
-    /// Whether what was learnt before speaks for nothing any more.
+    /// Tells whether earlier decisions lose their weight.
     pub(super) fn unlearns(&self) -> bool {
         matches!(self, Self::Revoked { .. } | Self::Stopped { .. })
     }
 }
 
 impl Pattern {
-    /// Whether a proposal is as those that people agreed to.
+    /// Matches a proposal against the experience of the rule.
     pub fn covers(&self, case: &Case) -> bool {
         let Some(values) = case.arguments.as_ref().filter(|_| case.subject == self.subject) else { return false };
         let is_expected = |(place, leaf)| self.arguments.get(place).is_some_and(|argument| argument.expected.takes(leaf));
@@ -168,7 +143,7 @@ impl Pattern {
         values.iter().all(is_expected) && self.arguments.iter().all(is_there)
     }
 
-    /// Whether a person decided otherwise than this would.
+    /// Tells whether a person decided otherwise than the rule would.
     pub(super) fn contradicts(&self, case: &Case, verdict: &Verdict) -> bool {
         self.covers(case) && *verdict != Verdict::Approved { to: self.to.clone() }
     }
@@ -191,7 +166,7 @@ impl Rule {
         }
     }
 
-    /// Whether it may act within this hour. A clock that goes back makes no room.
+    /// Checks the limits at a time. A clock that goes back makes no room.
     pub(super) fn has_room(&mut self, at: u64) -> bool {
         while self.recent.front().is_some_and(|acted| acted.saturating_add(HOUR) <= at) {
             self.recent.pop_front();
@@ -204,14 +179,14 @@ impl Rule {
         self.recent.push_back(at);
     }
 
-    /// The request that fulfils a proposal, with what was proposed and the rule's name.
+    /// Makes the request for a proposal, with the proposed `params` and the rule's name.
     pub(super) fn fulfil(&self, proposal: &Envelope<'_>) -> Fulfil {
         let params = self.named(Members::again(proposal.payload).get("params").unwrap_or(b"{}"));
         let Pattern { subject, to, .. } = &self.pattern;
         Fulfil { rule: self.id, proposal: proposal.id.to_string(), to: to.clone(), method: subject.method.clone(), params }
     }
 
-    /// `params`, with this rule as their `_meta`.
+    /// Gives `params` with this rule as their `_meta`.
     fn named(&self, params: &[u8]) -> Bytes {
         let (id, by) = (json::quote(&self.id.to_string()), json::quote(&self.accepted_by));
         with_meta(params, RULE, format!("{{\"id\":{id},\"accepted_by\":{by}}}").as_bytes()).into()
@@ -224,7 +199,7 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// Why it does not act any more, for people.
+/// Reason for the end of a rule, for people.
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -241,7 +216,7 @@ impl fmt::Display for Standing {
     }
 }
 
-/// A sentence: who proposes what, who carries it out, and what every argument is. Arguments are told by where they stand.
+/// A sentence: proposer, operation, executors, and every argument, named by its place.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Subject { proposer, method, name, .. } = &self.subject;

@@ -8,7 +8,6 @@ use super::*;
 /// A room in which `agent` proposes, `alice` and `bob` decide, and `files` carries out.
 struct Table {
     automation: Automation,
-    /// Seconds.
     now: u64,
 }
 
@@ -29,7 +28,7 @@ fn read(text: &str) -> Envelope<'_> {
 
 impl Table {
     fn new() -> Self {
-        Self { automation: Automation::new(Bounds::default(), Kept::default()), now: 1_000_000 }
+        Self { automation: Automation::new(Bounds::default(), AutomationState::default()), now: 1_000_000 }
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
@@ -42,7 +41,7 @@ impl Table {
         self.automation.handle_proposal(at, &read(&proposed(id, from, arguments)))
     }
 
-    /// `by` makes the call that was proposed as `proposal`, with these arguments.
+    /// Lets `by` make the call proposed as `proposal`, with these arguments.
     fn fulfils(&mut self, proposal: &str, by: &str, arguments: &str) {
         let request = proposed("f", by, arguments).replace("mcp/proposal", "mcp/request");
         let request = request.replacen("\"kind\"", &format!("\"to\":[\"files\"],\"correlation_id\":\"{proposal}\",\"kind\""), 1);
@@ -55,7 +54,7 @@ impl Table {
         self.automation.handle_rejection(at, &person(by), proposal);
     }
 
-    /// The agent proposes and alice approves, so often.
+    /// Repeats a proposal by the agent and an approval by alice.
     fn learns(&mut self, name: &str, times: usize) {
         for n in 0..times {
             let arguments = report(n);
@@ -64,7 +63,6 @@ impl Table {
         }
     }
 
-    /// The only offer.
     fn offer(&self) -> &Offer {
         let offers: Vec<&Offer> = self.automation.offers().collect();
         assert_eq!(offers.len(), 1, "{offers:?}");
@@ -85,7 +83,7 @@ fn report(n: usize) -> String {
     format!(r#"{{"path":"/srv/reports/day-{n}.txt","text":"All {n} fine","mode":"new","size":{}}}"#, 10 + n)
 }
 
-/// With a rule that alice accepted.
+/// A table with a rule accepted by alice.
 fn ruled(limits: Limits) -> (Table, RuleId) {
     let mut table = Table::new();
     table.learns("p", 5);
@@ -94,7 +92,7 @@ fn ruled(limits: Limits) -> (Table, RuleId) {
 }
 
 #[test]
-fn mx_23_a_rule_is_offered_with_its_evidence_and_says_what_it_covers() {
+fn mx_23_an_offer_shows_evidence_and_coverage() {
     let mut table = Table::new();
     table.learns("p", 4);
     assert_eq!(table.automation.offers().count(), 0);
@@ -116,7 +114,7 @@ fn mx_23_a_rule_is_offered_with_its_evidence_and_says_what_it_covers() {
 }
 
 #[test]
-fn mx_23_nothing_is_done_without_a_rule_that_a_person_accepted() {
+fn mx_23_no_act_without_an_accepted_rule() {
     let mut table = Table::new();
     table.learns("p", 50);
     assert_eq!(table.proposes("x", "agent", &report(1)), None);
@@ -150,7 +148,7 @@ fn mx_23_every_act_names_its_rule_and_can_be_listed() {
 }
 
 #[test]
-fn mx_23_a_rule_keeps_within_its_limits_and_leaves_the_rest_to_people() {
+fn mx_23_a_rule_leaves_proposals_beyond_its_limits_to_people() {
     let (mut table, rule) = ruled(Limits { acts: 5, an_hour: 2, seconds: 3 * 3_600 });
     let tries = |table: &mut Table, id: &str| table.proposes(id, "agent", &report(1)).is_some();
     assert_eq!([tries(&mut table, "a"), tries(&mut table, "b"), tries(&mut table, "c")], [true, true, false]);
@@ -168,7 +166,7 @@ fn mx_23_a_rule_keeps_within_its_limits_and_leaves_the_rest_to_people() {
 }
 
 #[test]
-fn mx_23_the_first_deviation_ends_a_rule_and_what_was_learnt_before_counts_no_more() {
+fn mx_23_the_first_deviation_ends_a_rule_and_unlearns() {
     type Deviate = fn(&mut Table);
     let cases: [(&str, Deviate); 9] = [
         ("outside", |table| _ = table.proposes("x", "agent", &report(1).replace("/srv/reports", "/etc"))),
@@ -210,7 +208,7 @@ fn mx_23_the_first_deviation_ends_a_rule_and_what_was_learnt_before_counts_no_mo
 }
 
 #[test]
-fn mx_23_a_rule_is_revoked_by_a_person_and_comes_back_only_by_new_decisions() {
+fn mx_23_a_revoked_rule_comes_back_only_by_new_decisions() {
     let (mut table, rule) = ruled(Limits::default());
     let at = table.at();
     assert_eq!(table.automation.revoke(at, rule, &person("bob")), Ok(()));
@@ -236,7 +234,7 @@ fn mx_23_what_somebody_decided_against_is_covered_by_no_rule() {
     table.rejects("no", "bob");
     table.learns("p", 5);
     table.learns("q", 5);
-    let exactly = |argument: &Argument| matches!(argument.expected, Expected::OneOf(_));
+    let exactly = |argument: &Argument| matches!(argument.expected, ExpectedValues::OneOf(_));
     assert!(table.offer().pattern.arguments.values().all(exactly), "{}", table.offer().pattern);
     // Made otherwise than proposed, and decided by whoever proposed: neither speaks for a rule.
     let mut table = Table::new();
@@ -248,11 +246,11 @@ fn mx_23_what_somebody_decided_against_is_covered_by_no_rule() {
 }
 
 #[test]
-fn mx_23_what_is_kept_is_taken_up_again_and_what_waited_is_left_to_people() {
+fn mx_23_kept_state_resumes_and_waiting_proposals_go_to_people() {
     let (mut table, rule) = ruled(Limits { acts: 2, an_hour: 2, seconds: 3_600 });
     assert!(table.proposes("a", "agent", &report(1)).is_some());
     let text = serde_json::to_string(table.automation.kept()).unwrap();
-    let kept: Kept = serde_json::from_str(&text).unwrap();
+    let kept: AutomationState = serde_json::from_str(&text).unwrap();
     assert_eq!(&kept, table.automation.kept());
     let mut again = Table { automation: Automation::new(Bounds::default(), kept), now: table.now };
     assert_eq!(again.proposes("a", "agent", &report(1)), None, "it was fulfilled before");
@@ -266,9 +264,9 @@ fn mx_23_what_is_kept_is_taken_up_again_and_what_waited_is_left_to_people() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded_and_an_active_rule_is_not_forgotten() {
+fn memory_is_bounded_and_keeps_active_rules() {
     let bounds = Bounds { acts: 3, decisions: 6, evidence: 2, open: 4, rules: 1 };
-    let mut table = Table { automation: Automation::new(bounds, Kept::default()), now: 5_000 };
+    let mut table = Table { automation: Automation::new(bounds, AutomationState::default()), now: 5_000 };
     table.learns("p", 50);
     assert_eq!(table.automation.decided().count(), 6);
     let rule = table.accepts("alice", Limits { acts: 9, an_hour: 9, seconds: 60 }).unwrap();
@@ -287,7 +285,7 @@ fn what_is_remembered_is_bounded_and_an_active_rule_is_not_forgotten() {
     assert_eq!(table.accepts("bob", Limits::default()), Err(RuleError::Full));
 }
 
-/// Something that happens.
+/// A step of a story.
 #[derive(Debug, Clone)]
 enum Happens {
     Proposed { from: &'static str, path: &'static str, n: u8 },
@@ -315,7 +313,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
-/// What is known of a rule without asking it.
+/// Facts of a rule, kept without asking the rule.
 #[derive(Default)]
 struct Known {
     limits: Limits,
@@ -324,7 +322,7 @@ struct Known {
     acted: Vec<u64>,
 }
 
-/// What was decided, and the rules, told by a second hand.
+/// Decisions and rules as an observer would count them.
 #[derive(Default)]
 struct Watched {
     cases: Vec<(String, String, Case)>,
@@ -339,7 +337,7 @@ impl Watched {
         self.cases.len().checked_sub(back + 1).map(|at| self.cases[at].clone())
     }
 
-    /// From now on no rule that covers this may act.
+    /// Forbids acts of every rule that covers `case`.
     fn contradicted(&mut self, table: &Table, case: &Case, id: &str) {
         let covering = table.automation.rules().filter(|rule| rule.pattern.covers(case)).map(|rule| rule.id);
         let acted = table.automation.acts().filter(|act| act.proposal == id).map(|act| act.rule);
@@ -406,7 +404,7 @@ impl Watched {
         }
     }
 
-    /// A rule acted, or none did.
+    /// Checks an act, or the absence of an act.
     fn acted(&mut self, table: &Table, case: &Case, fulfil: Option<&Fulfil>) {
         if let Some(fulfil) = fulfil {
             let known = self.rules.get_mut(&fulfil.rule).expect("nothing acts that nobody accepted");
@@ -438,11 +436,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn mx_23_no_rule_acts_unaccepted_past_its_limits_or_after_it_ended_and_nothing_speaks_against_an_offer(
+    fn mx_23_random_stories_break_no_limit_of_rules_and_offers(
         story in prop::collection::vec(happens(), 0..160)
     ) {
         let bounds = Bounds { evidence: 2, ..Bounds::default() };
-        let mut table = Table { automation: Automation::new(bounds, Kept::default()), now: 1_000_000 };
+        let mut table = Table { automation: Automation::new(bounds, AutomationState::default()), now: 1_000_000 };
         let mut watched = Watched::default();
         for what in &story {
             watched.happen(&mut table, what);

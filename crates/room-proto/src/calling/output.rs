@@ -1,35 +1,32 @@
-//! What comes of a call in a room, and what is to be done. Decides nothing.
+//! Results of calls in a room, and work for the driver. Decides nothing.
 
 use bytes::Bytes;
 
 use crate::sitting::CallId;
-use crate::voice::Unsaid;
+use crate::voice::SpeechError;
 
-/// What a participant answered, as it came.
+/// A participant's answer, as received.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum CallAnswer {
     /// The raw `error` object.
     Error(Bytes),
-    /// The raw `result`, an object.
+    /// The raw `result` object.
     Result(Bytes),
 }
 
-/// Why there is no answer.
+/// Reasons for a missing answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The call was not made.
+    /// The participant is not there; the call was not made.
     #[error("it is not there")]
     Absent,
     /// The call was not made.
     #[error("{most} calls are under way at it, which is the limit: wait for one to end")]
-    Busy {
-        /// How many may be.
-        most: usize,
-    },
-    /// Whoever was called does not go on, for this reason, which may be empty.
+    Busy { most: usize },
+    /// The called participant gave up, with a reason, which may be empty.
     #[error("it has given the call up{}{}", if .0.is_empty() { "" } else { ": " }, .0)]
     GivenUp(String),
-    /// Whether it took effect is not known.
+    /// The effect of the call is unknown.
     #[error("it has left while the call was under way")]
     Left,
     /// The room did not pass the call on.
@@ -37,53 +34,39 @@ pub enum Failure {
     Refused(String),
     /// The call was not made.
     #[error("the call takes {bytes} bytes, and messages of the room at most {most} (`message_size` in its `limits`)")]
-    TooLong {
-        /// How long it is.
-        bytes: usize,
-        /// How long it may be.
-        most: usize,
-    },
-    /// An answer came and can't be read.
+    TooLong { bytes: usize, most: usize },
     #[error("its answer can't be read: {0}")]
     Unreadable(String),
-    /// The call can't be said.
+    /// The gate may not say the call.
     #[error(transparent)]
-    Unsaid(Unsaid),
+    Unsaid(SpeechError),
 }
 
-/// Something to do.
+/// Work for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// A call is over.
+    /// The end of a call.
     Answered {
-        /// Which.
         call: CallId,
-        /// What came of it.
-        answer: Answered,
+        answer: CallAnswer,
     },
-    /// A call is over, and there is no answer.
+    /// The end of a call without an answer.
     Failed {
-        /// Which.
         call: CallId,
-        /// Why.
         why: Failure,
     },
-    /// Whoever is called says something meanwhile: `params` is a raw object.
+    /// A notification of the called participant during the call.
     Notified {
-        /// During which call.
         call: CallId,
-        /// The method.
         method: String,
-        /// The raw params.
+        /// A raw object.
         params: Bytes,
     },
-    /// What a participant offers is this from now on: raw definitions of tools.
+    /// New list of a participant's tools: raw definitions.
     Offered {
-        /// Who.
         id: String,
-        /// All of them; empty: nothing.
+        /// Complete list; empty: no tools.
         tools: Vec<Bytes>,
     },
-    /// Send a message.
     Send(Bytes),
 }

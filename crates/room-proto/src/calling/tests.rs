@@ -15,19 +15,19 @@ const WHO: Who = [
     ("carl", &["mcp/response:*", "chat"]),
 ];
 
-/// A room in which the gate calls, and what its driver was told.
+/// A room in which the gate calls, with a record of the driver's work.
 struct Table {
     company: Company,
-    calling: Calling,
+    calling: RoomCaller,
     outputs: Vec<Output>,
-    /// What the gate has said.
+    /// Messages of the gate.
     said: Vec<Value>,
 }
 
 impl Table {
     fn new() -> Self {
         let own = BTreeSet::from(["gate", "files"].map(|id| ParticipantId::new(id).unwrap()));
-        let calling = Calling::new(Bounds { own, calls: 2, tools: 3, message_bytes: 600 }, 7);
+        let calling = RoomCaller::new(Bounds { own, calls: 2, tools: 3, message_bytes: 600 }, 7);
         let company = Company::new(&WHO, Preferences { routing: Routing::Directed, ..Preferences::default() });
         let mut table = Self { company, calling, outputs: Vec::new(), said: Vec::new() };
         (0..WHO.len()).for_each(|place| table.join(place));
@@ -39,7 +39,7 @@ impl Table {
         self.deliver();
     }
 
-    /// Hands the gate what is for it, and sends what it wants sent.
+    /// Hands the gate its messages, and sends the gate's own.
     fn deliver(&mut self) {
         loop {
             while let Some(bytes) = self.company.next() {
@@ -61,7 +61,7 @@ impl Table {
         self.deliver();
     }
 
-    /// By which message the gate asked somebody for its list last.
+    /// Message id of the gate's last request for a participant's list.
     fn asked(&self, who: &str) -> Option<String> {
         let of = |said: &&Value| said["to"] == json!([who]) && said["kind"] == "mcp/request:tools/list";
         self.said.iter().rev().find(of).map(|said| said["id"].as_str().unwrap().to_owned())
@@ -79,7 +79,7 @@ impl Table {
         self.say(who, &format!("mcp/response:{kind}"), Some(of), &format!(r#"{{"jsonrpc":"2.0","id":0,"result":{result}}}"#));
     }
 
-    /// Whether nothing is left behind of any call.
+    /// Checks that nothing of any call is left behind.
     fn has_no_calls(&self) -> bool {
         self.calling.calls.is_empty() && self.calling.asked.values().all(|asked| asked.call.is_none())
     }
@@ -100,7 +100,7 @@ fn failed(call: u64, why: Failure) -> Output {
 const WIPE: &str = r#"{"name":"wipe","arguments":{"disk" : 1.0}}"#;
 
 #[test]
-fn mx_21_whoever_may_answer_is_asked_for_its_tools_and_what_is_part_of_the_gate_never() {
+fn mx_21_only_foreign_participants_able_to_answer_are_asked() {
     let mut table = Table::new();
     let asked = |table: &Table| table.said.iter().map(|said| said["to"][0].as_str().unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(asked(&table), ["bot", "carl"], "ann may not answer, files stands in the tree");
@@ -132,7 +132,7 @@ fn mx_21_whoever_may_answer_is_asked_for_its_tools_and_what_is_part_of_the_gate_
 }
 
 #[test]
-fn mx_21_a_call_of_the_tree_becomes_a_request_and_its_answer_comes_back_byte_for_byte() {
+fn mx_21_calls_of_the_tree_are_answered_byte_for_byte() {
     let mut table = Table::new();
     let first = table.call(1, "bot", r#"{"name":"wipe","arguments":{},"_meta":{"progressToken":1}}"#).unwrap();
     let request = table.said.last().unwrap().clone();
@@ -161,18 +161,18 @@ fn mx_21_a_call_of_the_tree_becomes_a_request_and_its_answer_comes_back_byte_for
     }
     assert_eq!(table.told(), [], "nobody else answers, and nothing else is an answer");
     table.answer("bot", "tools/call:wipe", &second, r#"{ "content":[ ],"n":1.0,"n2":{"a":1,"a":2} }"#);
-    let result = Answered::Result(Bytes::from_static(br#"{ "content":[ ],"n":1.0,"n2":{"a":1,"a":2} }"#));
+    let result = CallAnswer::Result(Bytes::from_static(br#"{ "content":[ ],"n":1.0,"n2":{"a":1,"a":2} }"#));
     assert_eq!(table.told(), [Output::Answered { call: CallId(2), answer: result }]);
     table.answer("bot", "tools/call:wipe", &second, "{}");
     table.say("bot", "mcp/request:notifications/message", None, line);
     assert_eq!(table.told(), [notified(1, "notifications/message", r#"{"level":"info","data":1}"#)]);
     table.say("bot", "mcp/response:tools/call", Some(&first), r#"{"id":1,"error":{"code":-1,"message":"x"}}"#);
-    let error = Answered::Error(Bytes::from_static(br#"{"code":-1,"message":"x"}"#));
+    let error = CallAnswer::Error(Bytes::from_static(br#"{"code":-1,"message":"x"}"#));
     assert_eq!(table.told(), [Output::Answered { call: CallId(1), answer: error }]);
 }
 
 #[test]
-fn mx_21_a_call_into_a_room_that_is_not_made_says_why() {
+fn mx_21_a_call_not_made_into_a_room_says_why() {
     let mut table = Table::new();
     assert_eq!(table.call(1, "files", WIPE), None);
     assert_eq!(table.call(2, "nobody", WIPE), None);
@@ -192,7 +192,7 @@ fn mx_21_a_call_into_a_room_that_is_not_made_says_why() {
 }
 
 #[test]
-fn mx_21_a_call_under_way_in_a_room_ends_with_a_reason_whoever_lets_go_of_it() {
+fn mx_21_every_early_end_of_a_call_has_a_reason() {
     let mut table = Table::new();
     let first = table.call(5, "bot", WIPE).unwrap();
     let second = table.call(6, "bot", WIPE).unwrap();
@@ -220,7 +220,7 @@ fn mx_21_a_call_under_way_in_a_room_ends_with_a_reason_whoever_lets_go_of_it() {
 }
 
 #[test]
-fn mx_21_what_is_asked_of_the_gate_itself_is_answered_with_an_error() {
+fn mx_21_requests_to_the_gate_itself_get_an_error() {
     let mut table = Table::new();
     table.say("ann", "mcp/request:tools/list", None, r#"{"id":5,"method":"tools/list"}"#);
     let said = table.said.last().unwrap();
@@ -229,7 +229,7 @@ fn mx_21_what_is_asked_of_the_gate_itself_is_answered_with_an_error() {
 }
 
 proptest! {
-    /// Whatever is said in the room, each call has one end at most, and none that was not made has any.
+    /// Whatever happens in the room, a call has one end at most, and a call not made has none.
     #[test]
     fn mx_21_each_call_into_a_room_ends_once(steps in prop::collection::vec((0..7u8, 0..6u64, 0..3usize), 1..60)) {
         let mut table = Table::new();

@@ -1,14 +1,14 @@
-//! All patterns of one participant, compiled. What is told of them is not written here.
+//! All patterns of a participant, compiled. Writes no texts about them.
 
 use std::fmt;
 
 use super::{Glob, Pattern, PatternError, Shape};
 use crate::kind::Kind;
 
-/// More patterns than this are no use to anybody who has to read them.
+/// More patterns are no use to readers.
 const MAX_PATTERNS: usize = 256;
 
-/// The capabilities of one participant. The order in which they were given is kept.
+/// Capabilities of a participant, in the order given.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Capabilities {
     patterns: Box<[Pattern]>,
@@ -19,7 +19,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Compiles patterns. One that is there twice counts once; more than 256 are refused.
+    /// Compiles patterns. Duplicates count once; more than 256 are refused.
     pub fn new(patterns: impl IntoIterator<Item = Pattern>) -> Result<Self, PatternError> {
         let mut kept: Vec<Pattern> = Vec::new();
         for pattern in patterns {
@@ -42,13 +42,13 @@ impl Capabilities {
         Ok(Self { patterns: kept.into(), exact: exact.into(), prefixes: prefixes.into(), globs: globs.into() })
     }
 
-    /// Reads and compiles patterns as they are configured.
+    /// Reads and compiles patterns of the configuration.
     pub fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, PatternError> {
         let patterns = texts.into_iter().map(Pattern::new).collect::<Result<Vec<_>, _>>()?;
         Self::new(patterns)
     }
 
-    /// Whether one of them covers `kind`. What is reserved is covered by none.
+    /// Checks `kind` against all patterns. No pattern covers a reserved kind.
     pub fn cover(&self, kind: Kind<'_>) -> bool {
         let is_exact = |text: &str| self.exact.binary_search_by(|known| (**known).cmp(text)).is_ok();
         // Without a context, the text is that of a method, and no pattern for a single context is spelled so.
@@ -59,12 +59,12 @@ impl Capabilities {
         covers && !kind.is_reserved()
     }
 
-    /// The patterns, as they were given.
+    /// Gives the patterns, in the order given.
     pub fn patterns(&self) -> &[Pattern] {
         &self.patterns
     }
 
-    /// The same with some more and some less. What is removed and added is there.
+    /// Gives a copy with patterns added and removed. A pattern both removed and added is in the copy.
     pub fn with(&self, add: &[Pattern], remove: &[Pattern]) -> Result<Self, PatternError> {
         let kept = self.patterns.iter().filter(|pattern| !remove.contains(pattern));
         Self::new(kept.chain(add).cloned())

@@ -8,7 +8,7 @@ fn covers(pattern: &str, kind: &str) -> bool {
     Capabilities::read([pattern]).unwrap().cover(Kind::new(kind))
 }
 
-/// Tables that participants in other languages hold to as well: pattern, kind, whether it is covered.
+/// Tables shared with participants in other languages: pattern, kind, and the expected answer.
 const GOLDEN: &str = include_str!("../../tests/golden.json");
 
 #[test]
@@ -35,7 +35,7 @@ fn mx_11_the_examples_of_the_specification_hold() {
 }
 
 #[test]
-fn mx_11_who_may_list_reads_nothing_whose_name_ends_like_a_list() {
+fn mx_11_a_list_pattern_covers_no_uri_ending_in_list() {
     let lists = Capabilities::read(["mcp/request:*/list"]).unwrap();
     for kind in [
         "mcp/request:resources/read:file:///x/list",
@@ -61,7 +61,7 @@ fn capabilities_keep_their_order_and_count_once() {
 }
 
 #[test]
-fn what_gives_nothing_or_too_much_to_try_is_refused() {
+fn void_and_excessive_patterns_are_refused() {
     for reserved in ["system/*", "system/welcome", "presence", "system:*"] {
         assert!(matches!(Pattern::new(reserved), Err(PatternError::Reserved(_))), "{reserved}");
     }

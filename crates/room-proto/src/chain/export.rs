@@ -1,13 +1,12 @@
-//! A chain as a line of JSON, for whoever keeps or checks them elsewhere (MCPx v0.1, 7.1). Payloads are not in it: they are in the messages
-//! that it names.
+//! A chain as a line of JSON, for external records and checks (MCPx v0.1, 7.1). Without payloads: the named messages hold them.
 
 use banyan_model::Timestamp;
 
 use super::{Chain, Outcome, Step};
 
 impl Chain {
-    /// One object: `state`; `proposal`, `request`, `response` and `end`, each with `id`, `ts` (when it was seen), `from`, `to` and `kind`;
-    /// `outcome` (`done` or `failed`), `rule` and `reason`. What is not there is left out.
+    /// Writes one object: `state`; `proposal`, `request`, `response` and `end`, each with `id`, `ts` (the time seen), `from`, `to` and
+    /// `kind`; `outcome` (`done` or `failed`), `rule` and `reason`. Absent members are left out.
     pub fn export(&self) -> String {
         let mut line = format!("{{\"state\":\"{}\"", self.state.word());
         for (name, step) in [("proposal", &self.proposal), ("request", &self.request), ("response", &self.response), ("end", &self.end)] {

@@ -1,4 +1,4 @@
-//! The links of a chain, and what a message turned out to be. How they come together is not known here.
+//! Links of a chain, and roles of messages. Does not link.
 
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -11,32 +11,29 @@ use super::ChainId;
 use crate::envelope::{Envelope, MAX_KIND};
 use crate::participant::named;
 
-/// The member of a request's `_meta` that names the rule by which it was made.
+/// Member of a request's `_meta` for the rule that made the request.
 pub(crate) const RULE: &str = "io.banyan/rule";
 
-/// The member of a request's `_meta` that names who agreed to it at the gate.
+/// Member of a request's `_meta` for the person who approved at the gate.
 pub(crate) const APPROVAL: &str = "io.banyan/approval";
 
-/// No longer reason is kept, in bytes.
+/// Longest reason kept, in bytes.
 const MAX_REASON: usize = 1_000;
 
-/// One message of a chain.
+/// A message of a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its id.
     pub id: String,
-    /// Whose it is.
     pub from: String,
-    /// For whom; empty: for everybody.
+    /// Addressees; empty: everybody.
     pub to: Vec<String>,
-    /// Its kind.
     pub kind: String,
-    /// When it was seen.
+    /// Time seen.
     pub at: SystemTime,
 }
 
 impl Step {
-    pub(super) fn of(now: Now, envelope: &Envelope<'_>) -> Self {
+    pub(super) fn from_envelope(now: Now, envelope: &Envelope<'_>) -> Self {
         Self {
             id: envelope.id.to_string(),
             from: envelope.from.to_string(),
@@ -47,7 +44,7 @@ impl Step {
     }
 }
 
-/// Operation of a proposal or a request: 3.2 leaves it to the sender whether the kind has a CONTEXT, and a call is the same without it.
+/// Operation of a proposal or a request: 3.2 leaves the CONTEXT of the kind to the sender, and a call is the same without.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operation {
     method: String,
@@ -56,9 +53,9 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// Read from the payload where the kind does not name it; kind and payload were held against each other before. `None`: the name is
-    /// longer than any kind can say, and is not kept.
-    pub(super) fn of(envelope: &Envelope<'_>) -> Option<Self> {
+    /// Reads the name from the payload where the kind has none; kind and payload were compared before. `None`: the name is longer than any
+    /// kind can say, and is not kept.
+    pub(super) fn from_envelope(envelope: &Envelope<'_>) -> Option<Self> {
         let kind = envelope.kind();
         let method = kind.method()?;
         let of_payload = || named(method, &Members::again(envelope.payload).object("params")?).map(Cow::into_owned);
@@ -68,20 +65,20 @@ impl Operation {
     }
 }
 
-/// Checks whether two raw `params` say the same but for their `_meta`: every other member in the same words and the same order.
+/// Compares two raw `params` except their `_meta`: every other member in the same words and the same order.
 pub(crate) fn same_params(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (Members::again(one), Members::again(other));
     let (mut one, mut other) = (one.iter().filter(|(key, _)| key != "_meta"), other.iter().filter(|(key, _)| key != "_meta"));
     one.by_ref().eq(other.by_ref())
 }
 
-/// The rule that a request names.
+/// The rule named by a request.
 pub(super) fn rule(request: &Envelope<'_>) -> Option<String> {
     let params = Members::again(request.payload).object("params")?;
     Some(params.object("_meta")?.object(RULE)?.str("id")?.into_owned())
 }
 
-/// Raw `params` with one raw value as their `_meta`. What the proposer put there nobody looked at, and it does not stay.
+/// Gives raw `params` with one raw value as their `_meta`. A proposer's own `_meta` was not reviewed, and is dropped.
 pub(crate) fn with_meta(params: &[u8], key: &str, value: &[u8]) -> String {
     let members = Members::again(params);
     let kept = members.iter().filter(|(key, _)| key != "_meta");
@@ -89,17 +86,17 @@ pub(crate) fn with_meta(params: &[u8], key: &str, value: &[u8]) -> String {
     format!("{{{kept}\"_meta\":{{{}:{}}}}}", json::quote(key), String::from_utf8_lossy(value))
 }
 
-/// Why a proposal ended, as whoever ended it says.
+/// Reason given for the end of a proposal.
 pub(super) fn reason(end: &Envelope<'_>) -> Option<String> {
     let reason = Members::again(end.payload).str("reason")?;
     reason.get(..reason.floor_char_boundary(MAX_REASON)).map(str::to_owned)
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// A result that is no error.
+    /// A result without an error.
     Done,
     /// An error, of JSON-RPC or of the tool.
     Failed,
@@ -107,32 +104,30 @@ pub enum Outcome {
 
 impl Outcome {
     /// Reads a response.
-    pub fn of(response: &Envelope<'_>) -> Self {
+    pub fn from_response(response: &Envelope<'_>) -> Self {
         let payload = Members::again(response.payload);
         let is_error = payload.has("error") || payload.object("result").is_some_and(|result| result.get("isError") == Some(b"true"));
         if is_error { Self::Failed } else { Self::Done }
     }
 }
 
-/// How a chain stands, in a word that stays.
+/// State of a chain. The words are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// There is a response.
     Answered,
     /// Nobody fulfilled the proposal in time.
     Expired,
     /// The proposal waits.
     Open,
-    /// Somebody has spoken against the proposal.
     Rejected,
-    /// The request is made: a proposal is fulfilled by that.
+    /// The request is made; a proposal counts as fulfilled by the request.
     Requested,
-    /// Its proposer has taken the proposal back.
+    /// The proposer took the proposal back.
     Withdrawn,
 }
 
 impl State {
-    /// As it is exported.
+    /// Gives the exported word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Answered => "answered",
@@ -145,39 +140,36 @@ impl State {
     }
 }
 
-/// What a message turned out to be.
+/// Role of a message in the chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// The response to a request, from one it was for.
+pub enum MessageRole {
+    /// The response of an addressee to a request.
     Answered(ChainId),
     /// A request that names a proposal and asks for something else.
     Deviates {
-        /// The proposal that it names.
         proposal: ChainId,
-        /// The request, in a chain of its own.
+        /// In a chain of its own.
         request: ChainId,
     },
-    /// The end of a proposal: it is withdrawn or rejected.
+    /// The end of a proposal: withdrawn or rejected.
     Ended(ChainId),
-    /// The request that fulfils a proposal: the first one does.
+    /// The first request for a proposal.
     Fulfilled(ChainId),
-    /// A request for a proposal that does not wait any more. A target that must not do a thing twice does not do this one.
+    /// A request for a proposal that waits no more. A target that must not act twice ignores such a request.
     Late {
-        /// The proposal.
         proposal: ChainId,
-        /// How it stood.
+        /// State of the proposal at that time.
         state: State,
-        /// The request, in a chain of its own.
+        /// In a chain of its own.
         request: ChainId,
     },
-    /// A proposal.
     Proposed(ChainId),
-    /// A message with the id of another: it is not what anything refers to.
+    /// A message with the id of another. References mean the first.
     Repeated,
     /// A request that fulfils nothing.
     Requested(ChainId),
-    /// A response, or an end of a proposal, that nobody here waits for or that is not its sender's to give.
+    /// A response or an end of a proposal that nobody waits for, or from the wrong sender.
     Stray,
-    /// Nothing that belongs to a chain.
+    /// A message outside of all chains.
     Unrelated,
 }

@@ -6,7 +6,6 @@ use super::*;
 use crate::envelope::MAX_KIND;
 use banyan_model::Now;
 
-/// Chains, and the time.
 struct Seen {
     chains: Chains,
     now: Now,
@@ -20,8 +19,8 @@ impl Seen {
         }
     }
 
-    /// A message: `id from kind [> correlation] [@ to] [= name in the params]`.
-    fn sees(&mut self, line: &str) -> Found {
+    /// Takes a message: `id from kind [> correlation] [@ to] [= name in the params]`.
+    fn sees(&mut self, line: &str) -> MessageRole {
         let text = written(line);
         self.chains.handle_envelope(self.now, &Envelope::decode(text.as_bytes(), 1 << 16).unwrap())
     }
@@ -44,14 +43,14 @@ const FIRST: ChainId = ChainId(1);
 const SECOND: ChainId = ChainId(2);
 
 #[test]
-fn mx_22_a_proposal_is_fulfilled_answered_and_its_chain_can_be_listed() {
+fn mx_22_a_fulfilled_and_answered_proposal_is_a_listed_chain() {
     let mut seen = Seen::new(10);
-    assert_eq!(seen.sees("p agent mcp/proposal:tools/call:rm @ target"), Found::Proposed(FIRST));
+    assert_eq!(seen.sees("p agent mcp/proposal:tools/call:rm @ target"), MessageRole::Proposed(FIRST));
     assert_eq!(seen.chains.open().map(|(id, _)| id).collect::<Vec<_>>(), [FIRST]);
-    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > p @ target"), Found::Fulfilled(FIRST));
+    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > p @ target"), MessageRole::Fulfilled(FIRST));
     assert_eq!(seen.chains.open().count(), 0);
-    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > f"), Found::Answered(FIRST));
-    assert_eq!(seen.sees("c human chat > p"), Found::Unrelated);
+    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > f"), MessageRole::Answered(FIRST));
+    assert_eq!(seen.sees("c human chat > p"), MessageRole::Unrelated);
     let chain = seen.chains.get(FIRST).unwrap();
     let ids = [&chain.proposal, &chain.request, &chain.response].map(|step| step.as_ref().unwrap().id.as_str());
     assert_eq!((ids, chain.state), (["p", "f", "r"], State::Answered));
@@ -59,7 +58,7 @@ fn mx_22_a_proposal_is_fulfilled_answered_and_its_chain_can_be_listed() {
 }
 
 #[test]
-fn mx_03_the_response_to_a_fulfilment_is_for_who_fulfilled_and_who_proposed() {
+fn mx_03_a_response_is_for_fulfiller_and_proposer() {
     let mut seen = Seen::new(10);
     seen.sees("p agent mcp/proposal:tools/call:rm");
     seen.sees("f human mcp/request:tools/call:rm > p @ target");
@@ -74,7 +73,7 @@ fn mx_03_the_response_to_a_fulfilment_is_for_who_fulfilled_and_who_proposed() {
 }
 
 #[test]
-fn mx_03_a_response_counts_from_one_who_was_asked_and_once() {
+fn mx_03_a_response_counts_once_and_from_an_addressee() {
     let mut seen = Seen::new(10);
     seen.sees("q human mcp/request:tools/call:ls @ target");
     seen.sees("p agent mcp/proposal:tools/call:rm");
@@ -84,50 +83,50 @@ fn mx_03_a_response_counts_from_one_who_was_asked_and_once() {
         "r3 target mcp/response:tools/call:ls > unknown",
         "r4 target mcp/response:tools/call:rm > p",
     ] {
-        assert_eq!(seen.sees(stray), Found::Stray, "{stray}");
+        assert_eq!(seen.sees(stray), MessageRole::Stray, "{stray}");
     }
-    assert_eq!(seen.sees("r5 target mcp/response:tools/call > q"), Found::Answered(FIRST));
-    assert_eq!(seen.sees("r6 target mcp/response:tools/call > q"), Found::Stray);
+    assert_eq!(seen.sees("r5 target mcp/response:tools/call > q"), MessageRole::Answered(FIRST));
+    assert_eq!(seen.sees("r6 target mcp/response:tools/call > q"), MessageRole::Stray);
 }
 
 #[test]
-fn mx_22_the_first_fulfils_and_what_comes_later_or_asks_for_more_is_told_apart() {
+fn mx_22_late_and_deviating_requests_are_no_fulfilment() {
     let mut seen = Seen::new(10);
     seen.sees("p agent mcp/proposal:tools/call:rm");
-    assert_eq!(seen.sees("x human mcp/request:tools/call:mkfs > p"), Found::Deviates { proposal: FIRST, request: SECOND });
-    assert_eq!(seen.sees("y human mcp/request:tools/call > p"), Found::Deviates { proposal: FIRST, request: ChainId(3) });
+    assert_eq!(seen.sees("x human mcp/request:tools/call:mkfs > p"), MessageRole::Deviates { proposal: FIRST, request: SECOND });
+    assert_eq!(seen.sees("y human mcp/request:tools/call > p"), MessageRole::Deviates { proposal: FIRST, request: ChainId(3) });
     assert_eq!(seen.state(1), State::Open);
-    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > p"), Found::Fulfilled(FIRST));
-    let late = Found::Late { proposal: FIRST, state: State::Requested, request: ChainId(4) };
+    assert_eq!(seen.sees("f human mcp/request:tools/call:rm > p"), MessageRole::Fulfilled(FIRST));
+    let late = MessageRole::Late { proposal: FIRST, state: State::Requested, request: ChainId(4) };
     assert_eq!(seen.sees("g boss mcp/request:tools/call:rm > p"), late);
-    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > g"), Found::Answered(ChainId(4)));
+    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > g"), MessageRole::Answered(ChainId(4)));
     assert_eq!(seen.state(1), State::Requested);
     // An id belongs to the message that had it first.
-    assert_eq!(seen.sees("p mallory mcp/proposal:tools/call:rm"), Found::Repeated);
-    assert_eq!(seen.sees("f mallory mcp/request:tools/call:rm > p"), Found::Repeated);
+    assert_eq!(seen.sees("p mallory mcp/proposal:tools/call:rm"), MessageRole::Repeated);
+    assert_eq!(seen.sees("f mallory mcp/request:tools/call:rm > p"), MessageRole::Repeated);
 }
 
 #[test]
-fn a4_a_call_is_the_same_with_and_without_a_context_in_its_kind() {
+fn a4_the_context_in_the_kind_does_not_matter() {
     for (proposed, asked) in [("", ""), ("", ":rm"), (":rm", ""), (":rm", ":rm")] {
         let mut seen = Seen::new(10);
         seen.sees(&format!("p agent mcp/proposal:tools/call{proposed} @ target = rm"));
         let other = seen.sees("x human mcp/request:tools/call > p @ target = mkfs");
-        assert_eq!(other, Found::Deviates { proposal: FIRST, request: SECOND }, "{proposed}");
+        assert_eq!(other, MessageRole::Deviates { proposal: FIRST, request: SECOND }, "{proposed}");
         let line = |id: &str| format!("{id} human mcp/request:tools/call{asked} > p @ target = rm");
-        assert_eq!(seen.sees(&line("f")), Found::Fulfilled(FIRST), "{proposed} {asked}");
-        let late = Found::Late { proposal: FIRST, state: State::Requested, request: ChainId(3) };
+        assert_eq!(seen.sees(&line("f")), MessageRole::Fulfilled(FIRST), "{proposed} {asked}");
+        let late = MessageRole::Late { proposal: FIRST, state: State::Requested, request: ChainId(3) };
         assert_eq!(seen.sees(&line("g")), late, "{proposed} {asked}");
         assert_eq!(seen.chains.open().count(), 0);
     }
 }
 
 #[test]
-fn a4_a_name_that_no_kind_can_say_is_not_kept_and_nothing_fulfils_its_proposal() {
+fn a4_nothing_fulfils_a_proposal_with_an_overlong_name() {
     let mut seen = Seen::new(10);
     let long = "n".repeat(MAX_KIND + 1);
     seen.sees(&format!("p agent mcp/proposal:tools/call = {long}"));
-    let deviates = Found::Deviates { proposal: FIRST, request: SECOND };
+    let deviates = MessageRole::Deviates { proposal: FIRST, request: SECOND };
     assert_eq!(seen.sees(&format!("f human mcp/request:tools/call > p = {long}")), deviates);
 }
 
@@ -141,15 +140,15 @@ fn params_are_compared_but_for_their_meta() {
 }
 
 #[test]
-fn mx_22_a_proposal_expires_is_withdrawn_by_its_proposer_and_rejected_by_anybody() {
+fn mx_22_proposals_expire_and_are_withdrawn_or_rejected() {
     let mut seen = Seen::new(10);
     for id in ["p", "q", "s"] {
         seen.sees(&format!("{id} agent mcp/proposal:tools/call:rm"));
     }
-    assert_eq!(seen.sees("w other mcp/withdraw:tools/call > p"), Found::Stray);
-    assert_eq!(seen.sees("w agent mcp/withdraw:tools/call > p"), Found::Ended(FIRST));
-    assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), Found::Ended(SECOND));
-    assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), Found::Stray);
+    assert_eq!(seen.sees("w other mcp/withdraw:tools/call > p"), MessageRole::Stray);
+    assert_eq!(seen.sees("w agent mcp/withdraw:tools/call > p"), MessageRole::Ended(FIRST));
+    assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), MessageRole::Ended(SECOND));
+    assert_eq!(seen.sees("j human mcp/reject:tools/call > q"), MessageRole::Stray);
     assert_eq!([seen.state(1), seen.state(2)], [State::Withdrawn, State::Rejected]);
     let due = seen.now.instant + Duration::from_secs(300);
     assert_eq!(seen.chains.poll_timeout().map(|(at, _)| at), Some(due));
@@ -157,29 +156,29 @@ fn mx_22_a_proposal_expires_is_withdrawn_by_its_proposer_and_rejected_by_anybody
     assert_eq!((seen.chains.poll_output(), seen.chains.poll_output()), (Some(ChainId(3)), None));
     assert_eq!((seen.state(3), seen.chains.poll_timeout()), (State::Expired, None));
     seen.now.instant = due;
-    let late = Found::Late { proposal: ChainId(3), state: State::Expired, request: ChainId(4) };
+    let late = MessageRole::Late { proposal: ChainId(3), state: State::Expired, request: ChainId(4) };
     assert_eq!(seen.sees("f human mcp/request:tools/call:rm > s"), late);
 }
 
-/// A story that participants in other languages hold to as well: message, what it turns out to be, how its own chain stands then.
+/// A story shared with participants in other languages: message, role, and the state of the chain afterwards.
 #[test]
-fn mx_22_every_message_of_the_golden_story_turns_out_to_be_what_it_is() {
+fn mx_22_messages_of_the_golden_story_have_their_roles() {
     let golden: serde_json::Value = serde_json::from_str(include_str!("../../tests/golden.json")).unwrap();
     let rows: Vec<(String, String, Option<String>)> = serde_json::from_value(golden["chains"].clone()).unwrap();
     let mut seen = Seen::new(100);
     for (line, expected, stands) in &rows {
         let found = seen.sees(line);
         let (word, chain) = match found {
-            Found::Answered(id) => ("answered", Some(id)),
-            Found::Deviates { request, .. } => ("deviates", Some(request)),
-            Found::Ended(id) => ("ended", Some(id)),
-            Found::Fulfilled(id) => ("fulfilled", Some(id)),
-            Found::Late { request, .. } => ("late", Some(request)),
-            Found::Proposed(id) => ("proposed", Some(id)),
-            Found::Repeated => ("repeated", None),
-            Found::Requested(id) => ("requested", Some(id)),
-            Found::Stray => ("stray", None),
-            Found::Unrelated => ("unrelated", None),
+            MessageRole::Answered(id) => ("answered", Some(id)),
+            MessageRole::Deviates { request, .. } => ("deviates", Some(request)),
+            MessageRole::Ended(id) => ("ended", Some(id)),
+            MessageRole::Fulfilled(id) => ("fulfilled", Some(id)),
+            MessageRole::Late { request, .. } => ("late", Some(request)),
+            MessageRole::Proposed(id) => ("proposed", Some(id)),
+            MessageRole::Repeated => ("repeated", None),
+            MessageRole::Requested(id) => ("requested", Some(id)),
+            MessageRole::Stray => ("stray", None),
+            MessageRole::Unrelated => ("unrelated", None),
         };
         let state = chain.map(|id| seen.chains.get(id).unwrap().state.word());
         assert_eq!((word, state), (expected.as_str(), stands.as_deref()), "{line}");
@@ -188,7 +187,7 @@ fn mx_22_every_message_of_the_golden_story_turns_out_to_be_what_it_is() {
 }
 
 #[test]
-fn mx_24_a_chain_is_exported_with_who_did_what_when_by_which_rule_and_why() {
+fn mx_24_an_exported_chain_has_actors_times_rule_and_reason() {
     let mut seen = Seen::new(10);
     let mut sees = |line: &str, payload: &str| {
         seen.now.wall += Duration::from_secs(1);
@@ -227,5 +226,5 @@ fn what_is_kept_is_bounded_and_the_oldest_goes() {
         seen.sees(&format!("f{id} human mcp/request:tools/call:rm > p{}", id - id % 2));
     }
     assert_eq!((seen.chains.iter().count(), seen.chains.ids.len() <= 6, seen.chains.waiting.len() <= 3), (3, true, true));
-    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > f0"), Found::Stray);
+    assert_eq!(seen.sees("r target mcp/response:tools/call:rm > f0"), MessageRole::Stray);
 }

@@ -66,11 +66,11 @@ const EXAMPLES: [(&str, &str); 10] = [
 
 const MOST: usize = 1 << 20;
 
-fn decode(text: &str) -> Result<Envelope<'_>, Refused> {
+fn decode(text: &str) -> Result<Envelope<'_>, RefusedEnvelope> {
     Envelope::decode(text.as_bytes(), MOST)
 }
 
-/// A sound message with one of its members written otherwise; `None`: left out.
+/// A sound message with one member in another spelling; `None`: left out.
 fn with(member: &str, raw: Option<&str>) -> String {
     let sound = [
         ("protocol", r#""mcpx/v0.1""#),
@@ -88,7 +88,7 @@ fn with(member: &str, raw: Option<&str>) -> String {
 }
 
 #[test]
-fn mx_01_every_example_of_the_specification_is_read_with_a_time_and_without() {
+fn mx_01_every_example_of_the_specification_is_read() {
     for (section, text) in EXAMPLES {
         let envelope = decode(text).unwrap_or_else(|refused| panic!("{section}: {refused:?}"));
         let timed = text.replacen('{', r#"{"ts":"2025-08-26T14:00:00.5+02:00","#, 1);
@@ -106,7 +106,7 @@ fn mx_01_every_example_of_the_specification_is_read_with_a_time_and_without() {
 }
 
 #[test]
-fn mx_01_a_wrong_shape_is_refused_with_the_member_and_what_to_do() {
+fn mx_01_a_refusal_names_the_wrong_member_and_advises() {
     let cases = [
         ("id", None),
         ("id", Some("7")),
@@ -213,7 +213,7 @@ fn mx_03_responses_refer_and_proposals_do_not() {
 }
 
 #[test]
-fn every_refusal_has_a_code_and_a_text_that_says_what_to_do() {
+fn every_refusal_has_a_code_and_advice() {
     let kind = "mcp/request:tools/call:rm".to_owned();
     let wait = std::time::Duration::from_millis(250);
     let cases = [

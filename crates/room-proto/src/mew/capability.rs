@@ -1,5 +1,5 @@
-//! What may be sent, in both languages: a pattern over kinds in MCPx, an object over kind and payload in MEW. What is held against messages are the
-//! patterns; a peer is told objects so that it knows what to send. Who may send what is not decided here.
+//! Capabilities in both languages: a pattern over kinds in MCPx, an object over kind and payload in MEW. Patterns are checked; peers get
+//! objects only as advice. Grants nothing.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use json::{Duplicates, Members};
 use super::{PROPOSAL, REQUEST};
 use crate::kind::Kind;
 
-/// A pattern as MEW has it.
+/// Translates a pattern into an object of MEW.
 ///
-/// What it has no way to say is left out, and then the object says more than the pattern: of a response, say, it knows no method.
+/// Parts inexpressible in MEW are left out, and widen the object: a response, for example, has no method there.
 pub fn object_of(pattern: &str) -> String {
     let kind = Kind::new(pattern);
     // Matchers of MEW let no star cross a slash, and its kinds have one.
@@ -38,10 +38,10 @@ fn about(method: &str, context: &str) -> String {
     }
 }
 
-/// An object of MEW as a pattern; `None`: a pattern can't say that, or the object can be read in two ways.
+/// Translates an object of MEW into a pattern; `None`: no pattern is equal, or the object is legible in two ways.
 ///
-/// What says less than the object is never made of it, nor what says more: one that looks at other members of the payload, or holds a
-/// regular expression or a negation, is none.
+/// The pattern says neither less nor more than the object: an object that looks at other members of the payload, or holds a regular
+/// expression or a negation, gives no pattern.
 pub fn pattern_of(object: &[u8]) -> Option<String> {
     let object = Members::parse(object, Duplicates::RefuseDeep).ok()?;
     // `id` is a label.
@@ -69,7 +69,7 @@ pub fn pattern_of(object: &[u8]) -> Option<String> {
     Some(format!("{class}:{method}{context}"))
 }
 
-/// What params of a method are about, where they say nothing else.
+/// Reads the context from the params of a method, if they hold nothing else.
 fn context_of(method: &str, params: &[u8]) -> Option<String> {
     let params = Members::parse(params, Duplicates::RefuseDeep).ok()?;
     let member = match method {
@@ -90,7 +90,7 @@ fn only(members: &Members<'_>, known: &[&str]) -> Option<()> {
     members.iter().all(|(key, _)| known.contains(&&*key)).then_some(())
 }
 
-/// A text whose stars are all that is special about it.
+/// Passes a text without special characters other than stars.
 fn plain(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
     let is_special = text.is_empty() || text.starts_with(['!', '/']) || text.contains(['?', '{', '}', '[', ']', '(', ')', '|', '\\']);
     (!is_special).then_some(text)

@@ -1,4 +1,4 @@
-//! From MEW to MCPx. What the kind of MCPx says and that of MEW does not is taken from the payload, or from what the message refers to.
+//! From MEW to MCPx. Missing parts of the MCPx kind come from the payload, or from the message referred to. Does not judge the message.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use json::{Duplicates, Members};
 use super::memory::Memory;
 use super::write::{self, Instead};
 use super::{ADMINS, ALL_IDS, Inward, MAX_IDS, PROPOSAL, READ, REJECT, REQUEST, RESPONSE, STREAMS, WITHDRAW, invalid, join};
-use crate::envelope::{self, MAX_ID, MAX_KIND, Refused};
+use crate::envelope::{self, MAX_ID, MAX_KIND, RefusedEnvelope};
 use crate::participant::named;
 use crate::refusal::Refusal;
 
 /// Reads a message of a peer.
-pub(super) fn read(memory: &Memory, bytes: &[u8], most: usize) -> Result<Inward, Refused> {
-    let unread = |why| Refused { why, id: None };
+pub(super) fn read(memory: &Memory, bytes: &[u8], most: usize) -> Result<Inward, RefusedEnvelope> {
+    let unread = |why| RefusedEnvelope { why, id: None };
     if bytes.len() > most {
         return Err(unread(Refusal::TooLarge { most, size: bytes.len() }));
     }
@@ -26,7 +26,7 @@ pub(super) fn read(memory: &Memory, bytes: &[u8], most: usize) -> Result<Inward,
         return Ok(Inward::Join);
     }
     let id = envelope::required(&members, "id", MAX_ID).map(Cow::into_owned).ok();
-    translate(memory, &members).map_err(|why| Refused { why, id })
+    translate(memory, &members).map_err(|why| RefusedEnvelope { why, id })
 }
 
 fn translate(memory: &Memory, members: &Members<'_>) -> Result<Inward, Refusal> {
@@ -42,7 +42,7 @@ fn translate(memory: &Memory, members: &Members<'_>) -> Result<Inward, Refusal> 
         return Err(invalid("kind", "holds a colon: in MEW the method stands in the payload alone"));
     }
     let ids = ids(members)?;
-    let said = Said { memory, members, kind, ids };
+    let said = MewMessage { memory, members, kind, ids };
     let (kind, refers) = said.kind()?;
     let payload = said.payload()?;
     let mut instead: Vec<(&str, Option<Cow<'_, [u8]>>)> =
@@ -57,16 +57,16 @@ fn translate(memory: &Memory, members: &Members<'_>) -> Result<Inward, Refusal> 
     Ok(Inward::Envelope(write::envelope(members, instead)))
 }
 
-/// A message of MEW, and what it refers to.
-struct Said<'a, 'b> {
+/// A message of MEW, with its references.
+struct MewMessage<'a, 'b> {
     memory: &'b Memory,
     members: &'b Members<'a>,
     kind: Cow<'a, str>,
     ids: Vec<Cow<'a, str>>,
 }
 
-impl<'a> Said<'a, '_> {
-    /// The kind of MCPx, and the one message that it refers to.
+impl<'a> MewMessage<'a, '_> {
+    /// Gives the kind of MCPx, and the one message referred to.
     fn kind(&self) -> Result<(String, Option<&str>), Refusal> {
         let first = self.ids.first().map(AsRef::as_ref);
         match &*self.kind {
@@ -94,7 +94,8 @@ impl<'a> Said<'a, '_> {
         }
     }
 
-    /// METHOD, or METHOD:CONTEXT, as the payload has them. It has to be read in one way only: who may send it depends on that.
+    /// Reads METHOD, or METHOD:CONTEXT, from the payload, which has to be legible in one way only: the permission to send depends on the
+    /// result.
     fn about(&self) -> Result<String, Refusal> {
         let payload = self.members.get("payload").ok_or(invalid("payload", "is missing: it holds `method` and `params`"))?;
         let payload = Members::parse(payload, Duplicates::RefuseDeep).map_err(Refusal::NotJson)?;
@@ -104,7 +105,7 @@ impl<'a> Said<'a, '_> {
         Ok(context.map_or_else(|| method.to_string(), |context| format!("{method}:{context}")))
     }
 
-    /// The payload, where it is another in MCPx: some kinds need none in MEW, and what wants an answer has an id of JSON-RPC.
+    /// Gives a new payload where MCPx needs another: some kinds need none in MEW, and a request for an answer has an id of JSON-RPC.
     fn payload(&self) -> Result<Option<Cow<'static, [u8]>>, Refusal> {
         let empty = || Some(Cow::Borrowed(&b"{}"[..]));
         let Some(payload) = self.members.get("payload") else {
@@ -129,7 +130,7 @@ impl<'a> Said<'a, '_> {
     }
 }
 
-/// What it refers to: a list, even of one.
+/// Reads the references: a list, even of one.
 fn ids<'a>(members: &Members<'a>) -> Result<Vec<Cow<'a, str>>, Refusal> {
     let Some(raw) = members.get("correlation_id") else { return Ok(Vec::new()) };
     let all = json::elements(raw).ok_or(invalid("correlation_id", "must be a list of ids, even of one: [\"ID\"]"))?;

@@ -1,5 +1,5 @@
-//! How clients of MEW come in: by a first message that names the space, who they are and their token, for they send no header; and how they
-//! are told that they don't. Whether a token is good is not known here.
+//! Joining by MEW clients: without headers, by a first message with space, participant and token; and the error for a client not in a room.
+//! Does not judge tokens.
 
 use std::time::SystemTime;
 
@@ -7,30 +7,28 @@ use bytes::Bytes;
 use json::{Duplicates, JsonError, Members};
 
 use super::PROTOCOL;
-use crate::draft::{About, Draft, Ids};
+use crate::draft::{Draft, DraftHead, Ids};
 use crate::name::GATEWAY;
 
-/// What the first message says.
+/// Content of the first message.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Join {
-    /// Which space: a room.
+    /// The room.
     pub space: Option<String>,
-    /// As whom; `None`: the token says.
+    /// `None`: the token decides.
     pub participant: Option<String>,
     /// A bearer token.
     pub token: Option<String>,
 }
 
-/// Why a first message lets nobody in.
+/// Reasons for refusing a first message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotJoined {
-    /// It is something else.
     #[error(
         "the first message asks to join: send {{\"type\":\"join\",\"space\":\"NAME\",\"participantId\":\"YOU\",\"token\":\"TOKEN\"}}, or the \
          token as `Authorization: Bearer TOKEN`"
     )]
     Other,
-    /// It can't be read.
     #[error("the first message can't be read ({0}): send one JSON object with no key twice")]
     Unreadable(JsonError),
 }
@@ -39,7 +37,7 @@ impl Join {
     /// Reads a first message.
     ///
     /// # Errors
-    /// It is none.
+    /// The message does not ask to join.
     pub fn read(text: &[u8]) -> Result<Self, NotJoined> {
         let members = Members::parse(text, Duplicates::RefuseDeep).map_err(NotJoined::Unreadable)?;
         if !is(&members) {
@@ -52,16 +50,17 @@ impl Join {
     }
 }
 
-/// Whether a message asks to join.
+/// Recognises a request to join.
 pub(super) fn is(members: &Members<'_>) -> bool {
     members.str("kind").as_deref() == Some("system/join")
         || (!members.has("kind") && !members.has("protocol") && members.str("type").as_deref() == Some("join"))
 }
 
-/// What somebody is told who is not in a room. `seed`: no two may be the same.
-pub fn told(at: SystemTime, seed: u128, code: &str, message: &str) -> Bytes {
+/// Writes an error for a client outside of the room. No two may have one `seed`.
+pub fn error_envelope(at: SystemTime, seed: u128, code: &str, message: &str) -> Bytes {
     let id = Ids::new(seed).next();
-    let mut draft = Draft::begin_in(PROTOCOL, About { id: &id, at, from: GATEWAY, to: &[], kind: "system/error", correlation_id: None });
+    let mut draft =
+        Draft::begin_in(PROTOCOL, DraftHead { id: &id, at, from: GATEWAY, to: &[], kind: "system/error", correlation_id: None });
     draft.raw("\"error\":").text(code).raw(",\"message\":").text(message);
-    draft.end()
+    draft.finish()
 }

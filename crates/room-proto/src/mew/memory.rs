@@ -1,46 +1,46 @@
-//! What was asked and proposed in a room lately, as far as MEW peers heard of it: in MCPx an answer, a rejection and a withdrawal are called
-//! as what they refer to, and in MEW they are not. Nobody can push out what others asked.
+//! Recent requests and proposals of a room, as far as MEW peers saw them: in MCPx an answer, a rejection and a withdrawal bear the kind of
+//! the message referred to, in MEW they do not. No participant can push out the requests of another.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
-/// So much is remembered of one participant: messages, and bytes of their ids and names.
+/// Bounds for one participant: messages, and bytes of their ids and names.
 const OF_ONE: usize = 256;
 const BYTES_OF_ONE: usize = 64 << 10;
-/// Of so many participants; whoever has been silent for longest is forgotten first.
+/// Participants remembered; the longest silent is forgotten first.
 const PARTICIPANTS: usize = 256;
 
-/// What is remembered.
+/// Memory of requests and proposals.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     heard: u64,
-    of: BTreeMap<String, Of>,
+    of: BTreeMap<String, SenderMemory>,
 }
 
-/// What one participant asked.
+/// Requests of one participant.
 #[derive(Debug, Default)]
-struct Of {
+struct SenderMemory {
     last: u64,
     bytes: usize,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<RememberedMessage>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct RememberedMessage {
     id: Box<str>,
     /// METHOD, or METHOD:CONTEXT.
     about: Box<str>,
     is_proposal: bool,
 }
 
-impl Asked {
+impl RememberedMessage {
     fn size(&self) -> usize {
         self.id.len() + self.about.len()
     }
 }
 
 impl Memory {
-    /// Something was asked or proposed.
+    /// Keeps a request or a proposal.
     pub(super) fn keep(&mut self, from: &str, id: &str, about: &str, is_proposal: bool) {
         self.heard += 1;
         if !self.of.contains_key(from) && self.of.len() >= PARTICIPANTS {
@@ -49,7 +49,7 @@ impl Memory {
         }
         let of = self.of.entry(from.to_owned()).or_default();
         of.last = self.heard;
-        let asked = Asked { id: id.into(), about: about.into(), is_proposal };
+        let asked = RememberedMessage { id: id.into(), about: about.into(), is_proposal };
         of.bytes += asked.size();
         of.asked.push_back(asked);
         while of.asked.len() > OF_ONE || of.bytes > BYTES_OF_ONE {
@@ -58,7 +58,7 @@ impl Memory {
         }
     }
 
-    /// The first of `ids` that is one of what is remembered, and what it is about. Where two chose the same id, it is that of one in `to`.
+    /// Finds the first of `ids` in memory, with its subject. SenderMemory two messages with one id, those from `to` come first.
     pub(super) fn about<'a>(&self, ids: &'a [Cow<'_, str>], to: &[Cow<'_, str>], is_proposal: bool) -> Option<(&'a str, &str)> {
         let addressed = to.iter().filter_map(|to| self.of.get(&**to));
         let all = addressed.chain(self.of.values());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_two_chose_is_that_of_whom_the_answer_is_for() {
+    fn an_id_chosen_twice_means_the_addressees_message() {
         let mut memory = Memory::default();
         memory.keep("ann", "1", "tools/call:clean", false);
         memory.keep("bob", "1", "tools/list", false);

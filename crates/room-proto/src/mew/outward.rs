@@ -1,4 +1,4 @@
-//! From MCPx to MEW. A MEW peer believes payloads, so that what it gets has been held against its kind. Who gets what is not decided here.
+//! From MCPx to MEW. MEW peers believe payloads, so that payloads are compared with kinds before. Does not choose receivers.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::envelope::{self, Envelope, MAX_ID};
 use crate::kind::Kind;
 use crate::participant::check;
 
-/// Writes what the room sends.
+/// Translates a message of the room.
 pub(super) fn write(memory: &mut Memory, bytes: &[u8]) -> Outward {
     // What the room sends it has read, or written itself.
     let Ok(envelope) = Envelope::decode(bytes, usize::MAX) else { return Outward::Unknown };
@@ -37,7 +37,7 @@ pub(super) fn write(memory: &mut Memory, bytes: &[u8]) -> Outward {
     Outward::Envelope(write::envelope(&members, &instead))
 }
 
-/// The same kind in MEW.
+/// Finds the same kind in MEW.
 fn kind(kind: Kind<'_>) -> Option<&'static str> {
     let whole = [&SAME[..], &["system/error", "system/presence", "system/welcome"]];
     let classes = [PROPOSAL, REJECT, REQUEST, RESPONSE, WITHDRAW];
@@ -45,14 +45,14 @@ fn kind(kind: Kind<'_>) -> Option<&'static str> {
     same.or_else(|| classes.into_iter().find(|class| *class == kind.class()))
 }
 
-/// What it refers to, where that is not just one.
+/// Reads the list of references, where there is more than one.
 fn all<'a>(members: &Members<'a>, envelope: &Envelope<'a>) -> Option<Vec<Cow<'a, str>>> {
     let all = json::elements(members.get(ALL_IDS)?).filter(|all| all.len() <= MAX_IDS)?;
     let all: Vec<_> = all.into_iter().map(|raw| envelope::text(raw, ALL_IDS, MAX_ID)).collect::<Result<_, _>>().ok()?;
     envelope.correlation_id.as_ref().is_none_or(|id| all.contains(id)).then_some(all)
 }
 
-/// What the gateway says itself.
+/// Translates the gateway's own payloads.
 fn system(kind: &str, payload: &[u8]) -> Vec<u8> {
     let payload = Members::again(payload);
     let instead = match kind {
@@ -80,7 +80,7 @@ fn participant(raw: &[u8]) -> Vec<u8> {
     write::envelope(&members, &[("capabilities", capabilities)]).to_vec()
 }
 
-/// A list of patterns as one of objects.
+/// Translates a list of patterns into a list of objects.
 fn objects(list: &[u8]) -> Vec<u8> {
     let patterns = json::elements(list).unwrap_or_default();
     let objects = patterns.into_iter().filter_map(json::as_str).map(|pattern| capability::object_of(&pattern).into_bytes());

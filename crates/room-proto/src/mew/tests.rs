@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::capability::{Capabilities, Pattern};
-use crate::envelope::{Envelope, Refused};
+use crate::envelope::{Envelope, RefusedEnvelope};
 use crate::kind::Kind;
 
-/// The JSON examples of the specification of MEW v0.4, by their sections, with what each is in MCPx.
+/// JSON examples of the specification of MEW v0.4, by section, with their translations.
 const GOLDEN: &str = include_str!("../../tests/mew.json");
 
 fn golden(member: &str) -> Vec<Value> {
@@ -18,7 +18,7 @@ fn value(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
 }
 
-fn inward(translator: &Translator, mew: &Value) -> Result<Value, Refused> {
+fn inward(translator: &Translator, mew: &Value) -> Result<Value, RefusedEnvelope> {
     match translator.inward(mew.to_string().as_bytes(), 1 << 20)? {
         Inward::Envelope(bytes) => {
             // What comes out is an envelope, whatever went in.
@@ -36,7 +36,7 @@ fn outward(translator: &mut Translator, mcpx: &Value) -> Option<Value> {
     }
 }
 
-/// One that has heard what the examples refer to.
+/// A translator with the messages referred to by the examples.
 fn having_heard() -> Translator {
     let mut translator = Translator::default();
     for row in golden("messages") {
@@ -49,7 +49,7 @@ fn having_heard() -> Translator {
 }
 
 #[test]
-fn every_example_of_mew_v0_4_is_one_of_mcpx_and_comes_back_as_it_was() {
+fn examples_of_mew_survive_translation_there_and_back() {
     let mut translator = having_heard();
     for row in golden("messages") {
         let (section, mew) = (&row["section"], &row["mew"]);
@@ -65,7 +65,7 @@ fn every_example_of_mew_v0_4_is_one_of_mcpx_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_a_gateway_of_mew_does_on_request_is_refused_with_who_does_it_here() {
+fn unserved_mew_requests_are_refused_with_advice() {
     let translator = Translator::default();
     for row in golden("refused") {
         let refused = inward(&translator, &row["mew"]).unwrap_err();
@@ -115,7 +115,7 @@ fn refusal(mew: &Value) -> String {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_or_hides_its_method_is_refused() {
+fn ambiguous_messages_and_hidden_methods_are_refused() {
     let payload = |payload: Value| json!({ "payload": payload });
     for (mew, said) in [
         (message("mcp/request", &payload(json!({"params": {}}))), "no `method`"),
@@ -147,7 +147,7 @@ fn what_can_be_read_in_two_ways_or_hides_its_method_is_refused() {
 }
 
 #[test]
-fn the_kind_says_what_the_payload_does_so_that_the_rooms_check_is_one_of_the_call() {
+fn the_translated_kind_names_the_call_of_the_payload() {
     let translator = Translator::default();
     for (method, params, kind) in [
         ("tools/list", json!({}), "mcp/request:tools/list"),
@@ -168,7 +168,7 @@ fn the_kind_says_what_the_payload_does_so_that_the_rooms_check_is_one_of_the_cal
 }
 
 #[test]
-fn what_a_mew_peer_would_believe_and_the_kind_does_not_say_is_kept_from_it() {
+fn payloads_unlike_their_kind_do_not_reach_mew_peers() {
     let mut translator = Translator::default();
     let mcpx = |kind: &str, payload: Value| json!({"protocol": "mcpx/v0.1", "id": "1", "from": "eve", "kind": kind, "payload": payload});
     let lies = [
@@ -186,7 +186,7 @@ fn what_a_mew_peer_would_believe_and_the_kind_does_not_say_is_kept_from_it() {
 }
 
 #[test]
-fn several_ids_find_the_one_that_mcpx_means_and_none_is_lost() {
+fn several_ids_survive_and_mcpx_gets_its_own() {
     let mut translator = having_heard();
     let response = message("mcp/response", &json!({"correlation_id": ["other", "env-call-1"], "payload": {"result": {}}}));
     let fulfils = message("mcp/request", &json!({"correlation_id": ["other", "env-req-1"], "payload": {"id": 1, "method": "tools/list"}}));
@@ -215,11 +215,11 @@ fn a_first_message_asks_to_join_in_either_form() {
     for text in ["{}", r#"{"type":"join","kind":"chat"}"#, r#"{"type":"join","token":"a","token":"b"}"#, "join"] {
         assert!(Join::read(text.as_bytes()).is_err(), "{text}");
     }
-    let told = value(&told(std::time::SystemTime::UNIX_EPOCH, 7, "auth_violation", "no"));
+    let told = value(&error_envelope(std::time::SystemTime::UNIX_EPOCH, 7, "auth_violation", "no"));
     assert_eq!((&told["protocol"], &told["kind"], &told["payload"]["message"]), (&json!("mew/v0.4"), &json!("system/error"), &json!("no")));
 }
 
-/// Messages that both languages have.
+/// Messages known to both languages.
 fn said() -> impl Strategy<Value = Value> {
     let kind = prop::sample::select([&SAME[..], &[PROPOSAL, REQUEST]].concat());
     let name = "[a-zA-Z0-9_:/. \u{e9}\u{1f431}\"\\\\-]{1,12}";

@@ -1,15 +1,15 @@
-//! An envelope that is written anew from another, member by member: those that differ between the languages are replaced, all others stay as
-//! they came, in their order. What is replaced is not decided here.
+//! An envelope written anew, member by member: members that differ between the languages are replaced, all others stay as received, in
+//! order. Does not choose the replacements.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use json::{Members, push_quoted};
 
-/// Members by their names, with what stands there instead; `None`: nothing does.
+/// Replacements of members by name; `None`: left out.
 pub(super) type Instead<'a> = [(&'a str, Option<Cow<'a, [u8]>>)];
 
-/// Writes one. What is named and does not stand there is added at the end.
+/// Writes an envelope. Replacements of absent members are added at the end.
 pub(super) fn envelope(from: &Members<'_>, instead: &Instead<'_>) -> Bytes {
     let mut written = Vec::with_capacity(512);
     let mut put = |key: &str, value: &[u8]| {

@@ -3,13 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::automation::{Bounds as Rules, Deviation, Kept, Limits, RuleId, Standing};
+use crate::automation::{AutomationState, Bounds as Rules, Deviation, Limits, RuleId, Standing};
 use crate::chain::Bounds;
-use crate::sitting::{self, Sitting};
+use crate::sitting::{self, SeatedServer};
 use crate::voice::Answer;
 use banyan_model::Now;
 
-/// An orchestrator named `boss`, who is a person like `alice`; `bot` is none.
+/// An orchestrator named `boss`, a person like `alice`; `bot` is none.
 struct Seen {
     boss: Orchestrator,
     now: Now,
@@ -19,7 +19,7 @@ struct Seen {
 impl Seen {
     fn new(capabilities: &str) -> Self {
         let people = ["alice", "boss"].map(|name| ParticipantId::new(name).unwrap()).into();
-        let automation = Automation::new(Rules::default(), Kept::default());
+        let automation = Automation::new(Rules::default(), AutomationState::default());
         let boss = Orchestrator::new(Participant::new(Bounds::default(), 1 << 20, 9), automation, people);
         let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000) };
         let mut seen = Self { boss, now, told: 0 };
@@ -28,7 +28,7 @@ impl Seen {
         seen
     }
 
-    /// A message; its id.
+    /// Takes a message; gives the id.
     fn hears(&mut self, from: &str, kind: &str, of: Option<&str>, payload: &str) -> String {
         self.told += 1;
         let id = format!("m{}", self.told);
@@ -47,15 +47,15 @@ impl Seen {
         self.hears(by, "mcp/request:tools/call:ls", Some(proposal), CALL);
     }
 
-    /// The next message that the rules send.
-    fn says(&mut self) -> Option<Spoken> {
+    /// Gives the next message of the rules.
+    fn says(&mut self) -> Option<Utterance> {
         std::iter::from_fn(|| self.boss.poll_output()).find_map(|output| match output {
             OrchestratorOutput::Send(spoken) => Some(spoken),
             OrchestratorOutput::Room(_) | OrchestratorOutput::Rule(_) => None,
         })
     }
 
-    /// What the rules say, given back by the room.
+    /// Lets the room return the next message of the rules.
     fn acts(&mut self) -> Option<String> {
         let spoken = self.says()?;
         self.boss.handle_message(self.now, &spoken.bytes);
@@ -77,7 +77,7 @@ const CALL: &str = r#"{"method":"tools/call","params":{"name":"ls"}}"#;
 const ALL: &str = r#"["mcp/*","chat"]"#;
 
 #[test]
-fn mx_23_an_orchestrator_learns_from_people_alone_and_then_fulfils_what_one_agreed_to() {
+fn mx_23_an_orchestrator_learns_from_people_and_then_fulfils() {
     let mut seen = Seen::new(ALL);
     for _ in 0..9 {
         let proposal = seen.proposes();
@@ -102,7 +102,7 @@ fn mx_23_an_orchestrator_learns_from_people_alone_and_then_fulfils_what_one_agre
 }
 
 #[test]
-fn mx_23_an_error_or_a_person_who_speaks_against_it_ends_what_an_orchestrator_does() {
+fn mx_23_errors_and_rejections_end_an_orchestrators_rule() {
     let learnt = || {
         let mut seen = Seen::new(ALL);
         for _ in 0..5 {
@@ -127,7 +127,7 @@ fn mx_23_an_error_or_a_person_who_speaks_against_it_ends_what_an_orchestrator_do
 }
 
 #[test]
-fn mx_23_what_expired_or_may_not_be_asked_for_is_not_done() {
+fn mx_23_expired_and_forbidden_proposals_are_not_fulfilled() {
     let mut seen = Seen::new(r#"["chat"]"#);
     for _ in 0..5 {
         let proposal = seen.proposes();
@@ -148,7 +148,7 @@ fn mx_23_what_expired_or_may_not_be_asked_for_is_not_done() {
 }
 
 #[test]
-fn mx_23_who_is_paused_fulfils_nothing_and_nothing_late_and_goes_on_learning() {
+fn mx_23_a_paused_orchestrator_fulfils_nothing_and_learns_on() {
     let mut seen = Seen::new(ALL);
     let taught = |seen: &mut Seen| {
         let proposal = seen.proposes();
@@ -175,7 +175,7 @@ fn mx_23_who_is_paused_fulfils_nothing_and_nothing_late_and_goes_on_learning() {
     assert!(seen.acts().is_some());
 }
 
-/// Somebody's message to the server that sits in the room, as everybody gets it.
+/// A message to the server in the room, as everybody gets it.
 fn to_files(from: &str, id: &str, kind: &str, of: Option<&str>) -> Bytes {
     let of = of.map(|of| format!(r#","correlation_id":"{of}""#)).unwrap_or_default();
     let payload = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ls"}}"#;
@@ -183,10 +183,10 @@ fn to_files(from: &str, id: &str, kind: &str, of: Option<&str>) -> Bytes {
 }
 
 #[test]
-fn mx_23_a_rule_fulfils_at_a_server_that_sits_in_the_room_and_the_gate_hears_by_whom() {
+fn mx_23_a_rule_fulfils_at_a_seated_server() {
     let id = |name: &str| ParticipantId::new(name).unwrap();
     let bounds = sitting::Bounds { room: "ops".into(), name: id("files"), calls: 8, of_one: 8, proposals: 8, message_bytes: 1 << 16 };
-    let mut files = Sitting::new(bounds, id("gate"), Duration::from_secs(60), 3);
+    let mut files = SeatedServer::new(bounds, id("gate"), Duration::from_secs(60), 3);
     let mut seen = Seen::new(ALL);
     let welcome = r#"{"you":{"id":"files","capabilities":["mcp/response:*"]},"participants":[]}"#;
     let welcome = format!(r#"{{"protocol":"mcpx/v0.1","id":"w","from":"system:gateway","kind":"system/welcome","payload":{welcome}}}"#);
@@ -229,7 +229,7 @@ fn mx_23_a_rule_fulfils_at_a_server_that_sits_in_the_room_and_the_gate_hears_by_
 }
 
 #[test]
-fn a4_what_a_rule_does_for_a_proposal_without_context_is_answered_and_its_proposal_is_over() {
+fn a4_a_rule_fulfils_proposals_without_context() {
     let mut seen = Seen::new(ALL);
     let proposes = |seen: &mut Seen| seen.hears("agent", "mcp/proposal:tools/call", None, CALL);
     for by in ["alice", "boss", "alice", "boss", "alice"] {

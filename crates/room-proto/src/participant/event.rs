@@ -1,88 +1,75 @@
-//! What a participant hears of. How it is shown is not decided here.
+//! Events of a participant. Does not show them.
 
 use bytes::Bytes;
 use json::Members;
 
 use super::hold::Mismatch;
 use super::pause::Pause;
-use crate::chain::{ChainId, Found};
+use crate::chain::{ChainId, MessageRole};
 use crate::envelope::Envelope;
 use crate::refusal::Refusal;
 
-/// Something that happened.
+/// An event of the room, as seen by a participant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A request that wants an answer of this participant: the message as it came.
+    /// A raw request that waits for this participant's answer.
     Asked(Bytes),
-    /// A message is dropped: it does not hold.
+    /// A message dropped for a mismatch.
     Dropped {
-        /// Whose it is.
         from: String,
-        /// Why.
         why: Mismatch,
     },
-    /// A proposal has expired.
     Expired(ChainId),
-    /// Another is there.
     Joined {
-        /// Who.
         id: String,
     },
-    /// Another is not there any more.
     Left {
-        /// Who.
         id: String,
     },
     /// A proposal, a request, a response, or the end of a proposal.
     Linked {
-        /// What it is to a chain.
-        found: Found,
-        /// Whose it is.
+        found: MessageRole,
         from: String,
-        /// Its raw payload.
+        /// The raw payload.
         payload: Bytes,
     },
-    /// This participant is to do nothing by itself for a while.
+    /// This participant is to stop acting alone for a while.
     Paused(Pause),
-    /// The gateway has refused a message.
+    /// The gateway refused a message.
     Refused {
-        /// The word for why.
+        /// A stable word.
         code: String,
-        /// The same for people.
+        /// The reason for people.
         message: String,
-        /// The id of the message.
+        /// Id of the message.
         of: Option<String>,
     },
     /// This participant may go on.
     Resumed {
-        /// Who says so; `None`: the pause was over.
+        /// `None`: the pause was over.
         by: Option<String>,
     },
-    /// Somebody said something.
-    Said(Said),
-    /// What came is no envelope.
+    Said(ChatMessage),
+    /// Not an envelope.
     Unread(Refusal),
-    /// This participant was let in, or what it may send was changed.
+    /// This participant was let in, or got other capabilities.
     Welcomed,
 }
 
 /// A message of chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// Its id.
+pub struct ChatMessage {
     pub id: String,
-    /// Who says it.
     pub from: String,
-    /// To whom; empty: to everybody.
+    /// Empty: everybody.
     pub to: Vec<String>,
-    /// What.
     pub text: String,
-    /// The message that it is about.
+    /// Id of the message under discussion.
     pub about: Option<String>,
 }
 
-impl Said {
-    pub(super) fn of(envelope: &Envelope<'_>) -> Self {
+impl ChatMessage {
+    pub(super) fn from_envelope(envelope: &Envelope<'_>) -> Self {
         Self {
             id: envelope.id.to_string(),
             from: envelope.from.to_string(),

@@ -1,6 +1,5 @@
-//! What a participant holds against a message before it believes it: that the kind says what the payload does (MCPx v0.1, 4.3). The room
-//! looks at the kind alone, so that whoever leaves this out can be made to do what nobody may ask for. Which request a response answers is not
-//! known here.
+//! Checks of a participant before belief in a message: kind and payload have to agree (MCPx v0.1, 4.3). The room looks at the kind alone,
+//! so that a participant without these checks can be made to do forbidden things. Does not match responses with requests.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,47 +9,33 @@ use json::{Duplicates, JsonError, Members};
 use crate::envelope::Envelope;
 use crate::name::GATEWAY;
 
-/// Of so many senders the mismatches are counted apart; those of the others together.
+/// Senders whose mismatches are counted apart; the rest are counted together.
 const SENDERS: usize = 1_000;
 
-/// Why a message is to be dropped.
+/// Reasons for dropping a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// A text of chat is missing.
     #[error("a chat message has no `text`: drop it")]
     Chat,
     /// The payload names another tool, resource or prompt, or none.
     #[error("the kind is for {kind:?} and the payload for {payload:?}: drop the message, its sender may not be what it seems")]
-    Context {
-        /// What the kind says.
-        kind: String,
-        /// What the payload says, if anything.
-        payload: Option<String>,
-    },
+    Context { kind: String, payload: Option<String> },
     /// The payload calls another method, or none.
     #[error("the kind is for the method {kind:?} and the payload for {payload:?}: drop the message, its sender may not be what it seems")]
-    Method {
-        /// What the kind says.
-        kind: String,
-        /// What the payload says, if anything.
-        payload: Option<String>,
-    },
-    /// Only the gateway says such things, and the message is not from it.
+    Method { kind: String, payload: Option<String> },
+    /// A gateway's kind from another sender.
     #[error("only the gateway sends kinds that begin with `system` or `presence`, and this is from {from:?}: drop the message")]
-    Reserved {
-        /// From whom it is.
-        from: String,
-    },
-    /// A response has not either a result or an error.
+    Reserved { from: String },
+    /// A response without either a result or an error.
     #[error("a response has not either `result` or `error`: drop it")]
     Response,
-    /// The payload can be read in two ways.
+    /// The payload is legible in two ways.
     #[error("the payload can't be read for certain ({0}): drop the message")]
     Unreadable(JsonError),
 }
 
-/// Holds METHOD and CONTEXT of a kind against the payload. A kind without a context is taken though the payload names one: its sender may
-/// use the whole method, and the room has seen to that.
+/// Compares METHOD and CONTEXT of a kind with the payload. A kind without a context passes even if the payload has one: the sender may use
+/// the whole method, and the room has checked that permission.
 pub fn check(envelope: &Envelope<'_>) -> Result<(), Mismatch> {
     let kind = envelope.kind();
     if kind.is_reserved() && envelope.from != GATEWAY {
@@ -81,7 +66,7 @@ fn asks(method: &str, context: Option<&str>, payload: &Members<'_>) -> Result<()
     Err(Mismatch::Context { kind: context.to_owned(), payload: named.map(Cow::into_owned) })
 }
 
-/// What a call of a method is about, where the method has such a thing.
+/// Gives the tool, prompt or resource of a call, where the method has such a thing.
 pub(crate) fn named<'a>(method: &str, params: &Members<'a>) -> Option<Cow<'a, str>> {
     match method {
         "prompts/get" | "tools/call" => params.str("name"),
@@ -94,16 +79,16 @@ pub(crate) fn named<'a>(method: &str, params: &Members<'a>) -> Option<Cow<'a, st
     }
 }
 
-/// Checks what comes, and counts who sends what does not hold (4.3, 7.1).
+/// A counter of mismatches by sender (4.3, 7.1).
 #[derive(Debug, Default)]
 pub struct Watch {
     mismatches: BTreeMap<String, u64>,
-    /// Those of senders beyond the bound.
+    /// Mismatches of senders beyond the bound.
     others: u64,
 }
 
 impl Watch {
-    /// [`check`], counted.
+    /// Does [`check`], and counts the outcome.
     pub fn check(&mut self, envelope: &Envelope<'_>) -> Result<(), Mismatch> {
         let outcome = check(envelope);
         if outcome.is_err() {
@@ -118,12 +103,12 @@ impl Watch {
         outcome
     }
 
-    /// How many messages of a sender did not hold.
+    /// Counts mismatches of a sender.
     pub fn mismatches_of(&self, sender: &str) -> u64 {
         self.mismatches.get(sender).copied().unwrap_or_default()
     }
 
-    /// How many there were in all.
+    /// Counts all mismatches.
     pub fn mismatches(&self) -> u64 {
         self.mismatches.values().sum::<u64>() + self.others
     }

@@ -1,5 +1,5 @@
-//! Being asked to stop for a while, and to go on (MEW v0.4, 3.9.1 and 3.9.2, beyond MCPx v0.1). Who may ask that is the room's to say, by
-//! capabilities. What is held back meanwhile is not known here: it is what somebody would do by itself.
+//! Requests to pause and to go on (MEW v0.4, 3.9.1 and 3.9.2, beyond MCPx v0.1). The room decides by capabilities who may ask. A pause
+//! holds back everything a participant would do on its own; the list is not known here.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,24 +8,22 @@ use json::Members;
 
 use crate::envelope::Envelope;
 
-/// No pause ends by itself later than this.
+/// Longest pause that ends by itself.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
-/// No longer reason is kept, in bytes.
+/// Longest reason kept, in bytes.
 const REASON: usize = 200;
 
-/// Why somebody does nothing by itself.
+/// A pause of a participant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
-    /// Who asked for it.
     pub by: String,
-    /// Why.
     pub reason: Option<String>,
-    /// When it ends by itself.
+    /// End without a request to go on.
     pub until: Option<Instant>,
 }
 
 impl Pause {
-    pub(crate) fn of(envelope: &Envelope<'_>, now: Instant) -> Self {
+    pub(crate) fn from_envelope(envelope: &Envelope<'_>, now: Instant) -> Self {
         let payload = Members::again(envelope.payload);
         let seconds = payload.get("timeout_seconds").and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<f64>().ok());
         let lasts = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST));
@@ -38,7 +36,7 @@ impl Pause {
     }
 }
 
-/// `paused by "ann" (rate_limit)`.
+/// Writes `paused by "ann" (rate_limit)`.
 impl fmt::Display for Pause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "paused by {:?}", self.by)?;

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use super::*;
 use crate::capability::Pattern;
 use crate::name::{ConnectionId, Topic};
-use crate::room::{Also, Change, Joining, Preferences, Room, RoomOutput, Settings, Transmit};
+use crate::room::{Also, Change, Newcomer, Preferences, Room, RoomOutput, Settings, Transmit};
 use banyan_model::Now;
 
-/// A room, and participants of ours in it.
+/// A room with participants of ours.
 struct Meeting {
     room: Room,
     now: Now,
@@ -21,7 +21,7 @@ impl Meeting {
         let room = Room::new(Topic::new("team").unwrap(), Settings::default(), 1);
         let mut meeting = Self { room, now, seats: Vec::new() };
         for (id, capabilities) in who {
-            let joining = Joining {
+            let newcomer = Newcomer {
                 id: ParticipantId::new(id).unwrap(),
                 capabilities: Capabilities::read(capabilities.iter().copied()).unwrap(),
                 preferences: Preferences { also: Also::ALL, ..Preferences::default() },
@@ -31,7 +31,7 @@ impl Meeting {
             };
             let seat = meeting.seats.len();
             meeting.seats.push(Participant::new(Bounds::default(), 1 << 20, 100 + seat as u128));
-            meeting.room.handle_join(now, ConnectionId(seat as u64), joining).unwrap();
+            meeting.room.handle_join(now, ConnectionId(seat as u64), newcomer).unwrap();
             meeting.deliver();
         }
         meeting
@@ -51,8 +51,8 @@ impl Meeting {
         }
     }
 
-    /// What one says reaches all.
-    fn says(&mut self, seat: usize, spoken: Spoken) -> String {
+    /// Delivers a message of a participant to all.
+    fn says(&mut self, seat: usize, spoken: Utterance) -> String {
         self.room.handle_message(self.now, ConnectionId(seat as u64), &spoken.bytes);
         self.deliver();
         spoken.id
@@ -62,7 +62,7 @@ impl Meeting {
         std::iter::from_fn(|| self.seats[seat].poll_output()).collect()
     }
 
-    /// The one proposal that waits, as one of them sees it.
+    /// The only waiting proposal, as seen from a seat.
     fn open(&self, seat: usize) -> ChainId {
         let open: Vec<ChainId> = self.seats[seat].chains().open().map(|(id, _)| id).collect();
         assert_eq!(open.len(), 1);
@@ -85,7 +85,7 @@ fn meeting() -> Meeting {
 }
 
 #[test]
-fn mx_14_a_participant_learns_who_it_is_who_is_there_and_what_each_may_send() {
+fn mx_14_a_participant_learns_all_ids_and_capabilities() {
     let mut meeting = meeting();
     let human = &meeting.seats[1];
     assert_eq!(human.me().unwrap().as_str(), "human");
@@ -98,19 +98,19 @@ fn mx_14_a_participant_learns_who_it_is_who_is_there_and_what_each_may_send() {
     meeting.room.handle_capabilities(meeting.now, &id, Change { add: &[], remove: &[chat], by: "boss" }).unwrap();
     meeting.deliver();
     assert_eq!(meeting.events(0), [Event::Left { id: "target".into() }, Event::Welcomed]);
-    assert_eq!(meeting.seats[0].chat(at(), &[], "hello"), Err(Unsaid::Lacking { kind: "chat".into() }));
+    assert_eq!(meeting.seats[0].chat(at(), &[], "hello"), Err(SpeechError::Lacking { kind: "chat".into() }));
 }
 
 #[test]
-fn mx_22_a_proposal_is_approved_by_its_number_and_its_answer_reaches_whoever_proposed_it() {
+fn mx_22_the_answer_to_an_approved_proposal_reaches_the_proposer() {
     let mut meeting = meeting();
     let proposal = meeting.seats[0].propose(at(), &[], RM).unwrap();
     let proposal = meeting.says(0, proposal);
     let waits = meeting.open(1);
-    assert_eq!(meeting.seats[1].fulfil(at(), waits, &[]), Err(Unsaid::Broadcast));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &[]), Err(SpeechError::Broadcast));
     let request = meeting.seats[1].fulfil(at(), waits, &["target"]).unwrap();
     meeting.says(1, request);
-    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(SpeechError::NotOpen(State::Requested)));
     let asked = meeting.events(2).into_iter().find_map(|event| if let Event::Asked(bytes) = event { Some(bytes) } else { None }).unwrap();
     let response = meeting.seats[2].respond(at(), &asked, Answer::Result(br#"{"content":[]}"#)).unwrap();
     let answered = Envelope::decode(&response.bytes, 1 << 20).unwrap();
@@ -121,18 +121,18 @@ fn mx_22_a_proposal_is_approved_by_its_number_and_its_answer_reaches_whoever_pro
         assert_eq!((chain.state, chain.proposal.as_ref().unwrap().id.as_str()), (State::Answered, proposal.as_str()));
         assert!(meeting.seats[seat].proposed.is_empty() && meeting.seats[seat].held == 0);
     }
-    let is_answer = |event: &Event| matches!(event, Event::Linked { found: Found::Answered(_), from, .. } if from == "target");
+    let is_answer = |event: &Event| matches!(event, Event::Linked { found: MessageRole::Answered(_), from, .. } if from == "target");
     assert_eq!(meeting.events(0).iter().filter(|event| is_answer(event)).count(), 1);
 }
 
 #[test]
-fn mx_22_a_proposal_is_rejected_with_a_reason_withdrawn_or_expires() {
+fn mx_22_proposals_end_rejected_withdrawn_or_expired() {
     let mut meeting = meeting();
     for ending in [Ending::Reject, Ending::Withdraw] {
         let proposal = meeting.seats[0].propose(at(), &["target"], RM).unwrap();
         meeting.says(0, proposal);
         let (seat, waits) = (usize::from(ending == Ending::Reject), meeting.open(1));
-        let end = meeting.seats[seat].end(at(), waits, ending, Some("not today")).unwrap();
+        let end = meeting.seats[seat].end_proposal(at(), waits, ending, Some("not today")).unwrap();
         meeting.says(seat, end);
         let (_, chain) = meeting.seats[2].chains().iter().last().unwrap();
         assert_eq!((chain.reason.as_deref(), chain.end.as_ref().unwrap().from.as_str()), (Some("not today"), ["agent", "human"][seat]));
@@ -145,12 +145,12 @@ fn mx_22_a_proposal_is_rejected_with_a_reason_withdrawn_or_expires() {
     let (due, _) = meeting.seats[1].poll_timeout().unwrap();
     meeting.seats[1].handle_timeout(Now { instant: due, ..at() });
     assert_eq!(meeting.events(1), [Event::Expired(waits)]);
-    assert_eq!(meeting.seats[1].fulfil(at(), waits, &[]), Err(Unsaid::NotOpen(State::Expired)));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &[]), Err(SpeechError::NotOpen(State::Expired)));
     assert_eq!((meeting.seats[1].held, meeting.seats[1].poll_timeout()), (0, None));
 }
 
 #[test]
-fn mx_20_what_does_not_hold_is_dropped_counted_and_changes_nothing() {
+fn mx_20_mismatches_are_dropped_and_change_nothing() {
     let mut meeting = meeting();
     meeting.events(1);
     let sent = |kind: &str, from: &str| {
@@ -172,13 +172,13 @@ fn mx_20_what_does_not_hold_is_dropped_counted_and_changes_nothing() {
 }
 
 #[test]
-fn what_the_room_would_refuse_is_not_said_and_what_it_refuses_is_told() {
+fn forbidden_messages_are_not_said_and_refusals_are_reported() {
     let mut meeting = meeting();
-    let lacking = Unsaid::Lacking { kind: "mcp/request:tools/call:rm".into() };
+    let lacking = SpeechError::Lacking { kind: "mcp/request:tools/call:rm".into() };
     assert_eq!(meeting.seats[0].request(at(), &["target"], RM, None), Err(lacking));
-    assert_eq!(Participant::new(Bounds::default(), 1_000, 1).chat(at(), &[], "x"), Err(Unsaid::NotWelcomed));
+    assert_eq!(Participant::new(Bounds::default(), 1_000, 1).chat(at(), &[], "x"), Err(SpeechError::NotWelcomed));
     meeting.events(0);
-    let refused = Spoken {
+    let refused = Utterance {
         id: "m".into(),
         bytes: Bytes::from_static(br#"{"protocol":"mcpx/v0.1","id":"m","from":"agent","kind":"x","payload":{}}"#),
     };
@@ -189,12 +189,12 @@ fn what_the_room_would_refuse_is_not_said_and_what_it_refuses_is_told() {
     assert!(message.contains("'x'"));
     let said = meeting.seats[1].chat(at(), &["agent"], "hold on").unwrap();
     let id = meeting.says(1, said);
-    let text = Said { id, from: "human".into(), to: vec!["agent".into()], text: "hold on".into(), about: None };
+    let text = ChatMessage { id, from: "human".into(), to: vec!["agent".into()], text: "hold on".into(), about: None };
     assert_eq!(meeting.events(0), [Event::Said(text)]);
 }
 
 #[test]
-fn proposals_that_wait_are_kept_within_a_bound_of_bytes() {
+fn waiting_proposals_are_bounded_in_bytes() {
     let mut meeting = meeting();
     let params = format!(r#"{{"name":"rm","text":"{}"}}"#, "x".repeat(900_000));
     for _ in 0..7 {
@@ -204,20 +204,20 @@ fn proposals_that_wait_are_kept_within_a_bound_of_bytes() {
     let human = &mut meeting.seats[1];
     assert!(human.held <= HELD && human.proposed.len() == HELD / 900_100);
     let (oldest, _) = human.chains().open().next().unwrap();
-    assert_eq!(human.fulfil(at(), oldest, &["target"]), Err(Unsaid::Forgotten));
+    assert_eq!(human.fulfil(at(), oldest, &["target"]), Err(SpeechError::Forgotten));
     human.handle_timeout(Now { instant: meeting.now.instant + Duration::from_secs(9_999), ..meeting.now });
     assert_eq!((human.held, human.proposed.len()), (0, 0));
 }
 
 #[test]
-fn a4_what_was_approved_is_not_approved_again_before_the_room_has_passed_it_on() {
+fn a4_a_second_approval_waits_for_the_rooms_echo() {
     let mut meeting = meeting();
     let plain = br#"{"protocol":"mcpx/v0.1","id":"p","from":"agent","kind":"mcp/proposal:tools/call","payload":{"method":"tools/call","params":{"name":"rm"}}}"#;
     meeting.room.handle_message(meeting.now, ConnectionId(0), &plain[..].into());
     meeting.deliver();
     let waits = meeting.open(1);
     let request = meeting.seats[1].fulfil(at(), waits, &["target"]).unwrap();
-    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(Unsaid::Underway));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(SpeechError::Underway));
     // Refused by the room, it may be tried again.
     let refusal = format!(
         r#"{{"protocol":"mcpx/v0.1","id":"e","from":"system:gateway","kind":"system/error","correlation_id":"{}","payload":{{"error":"rate_limited"}}}}"#,
@@ -226,6 +226,6 @@ fn a4_what_was_approved_is_not_approved_again_before_the_room_has_passed_it_on()
     meeting.seats[1].handle_message(meeting.now, &refusal.into());
     let request = meeting.seats[1].fulfil(at(), waits, &["target"]).unwrap();
     meeting.says(1, request);
-    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(Unsaid::NotOpen(State::Requested)));
+    assert_eq!(meeting.seats[1].fulfil(at(), waits, &["target"]), Err(SpeechError::NotOpen(State::Requested)));
     assert!(meeting.seats[1].fulfilling.is_empty());
 }

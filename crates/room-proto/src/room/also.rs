@@ -1,4 +1,4 @@
-//! Kinds that MCPx v0.1 does not have, and who asked for them: nobody else gets one. What they mean is the participants' business.
+//! Kinds beyond MCPx v0.1, sent only to participants who asked for them. Their meaning is the participants' business.
 
 use crate::kind::Kind;
 
@@ -6,16 +6,16 @@ use crate::kind::Kind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Also(u16);
 
-/// `stream/open`, `stream/data`, `stream/close` and what else begins so: for those in `to` alone, whatever they get otherwise, so that telemetry of
-/// fifty is not sent fifty times fifty times.
+/// `stream/open`, `stream/data`, `stream/close` and all other `stream/...`: for the addressees alone, whatever the routing, lest the
+/// telemetry of fifty be sent fifty times fifty times.
 const STREAM: &str = "stream";
-/// Kinds that begin with `participant/`: those that have a class of their own, and all others.
+/// Kinds that begin with `participant/`: those with a class of their own, and all others.
 const PARTICIPANT: &str = "participant";
 /// Kinds that begin with `reasoning/`.
 const REASONING: &str = "reasoning";
 
 impl Also {
-    /// The classes that can be asked for.
+    /// All classes on offer.
     pub const CLASSES: [&str; 9] = [
         "chat/acknowledge",
         "chat/cancel",
@@ -28,28 +28,28 @@ impl Also {
         REASONING,
     ];
 
-    /// None of them.
+    /// No class.
     pub const NONE: Self = Self(0);
 
-    /// What people and their tools need to follow a room: neither streams nor what agents tell each other of their state.
+    /// Classes needed by people and their tools to follow a room: without streams and the agents' own states.
     pub const ALL: Self = Self(0b011_1111);
 
-    /// What MEW v0.4 has: all of them.
+    /// Classes of MEW v0.4: all.
     pub const MEW: Self = Self(0b1_1111_1111);
 
-    /// Asks for one; `false`: there is no such class.
+    /// Adds a class; `false`: unknown class.
     pub fn ask(&mut self, class: &str) -> bool {
         let place = Self::CLASSES.iter().position(|known| *known == class);
         self.0 |= place.map_or(0, |place| 1 << place);
         place.is_some()
     }
 
-    /// The classes that were asked for.
+    /// Lists the classes asked for.
     pub fn classes(self) -> impl Iterator<Item = &'static str> {
         Self::CLASSES.into_iter().enumerate().filter(move |(place, _)| self.0 & (1 << place) != 0).map(|(_, class)| class)
     }
 
-    /// What one has to have asked for to get a kind: nothing, where v0.1 has it.
+    /// Gives the classes a receiver of a kind must have asked for: none, for kinds of v0.1.
     pub(super) fn needed(kind: Kind<'_>) -> Self {
         let mut needed = Self::default();
         if !needed.ask(kind.class())
@@ -60,13 +60,13 @@ impl Also {
         needed
     }
 
-    /// Whether all of `needed` was asked for.
+    /// Compares with the needed classes.
     pub(super) fn covers(self, needed: Self) -> bool {
         self.0 & needed.0 == needed.0
     }
 }
 
-/// Whether a kind goes to those in `to` and to nobody else.
+/// Tells whether a kind goes to its addressees only.
 pub(super) fn is_stream(kind: Kind<'_>) -> bool {
     is_of(kind, STREAM)
 }

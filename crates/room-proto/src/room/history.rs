@@ -1,5 +1,5 @@
-//! The last messages of a room, for those who come later and ask for them. Bounded twice: in number, and in bytes all together. It does not
-//! know who may see what: it is asked for each.
+//! The last messages of a room, for later participants. Bounded in number and in bytes all together. Does not know who may see a message:
+//! the caller judges each.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::also::Also;
 use crate::name::ParticipantId;
 
-/// A message that was passed on.
+/// A message passed on earlier.
 #[derive(Debug)]
 pub(super) struct Past {
     pub(super) at: SystemTime,
@@ -20,7 +20,7 @@ pub(super) struct Past {
     pub(super) needed: Also,
 }
 
-/// What is kept.
+/// The last messages.
 #[derive(Debug, Default)]
 pub(super) struct History {
     kept: VecDeque<Past>,
@@ -28,14 +28,14 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Keeps one more; what is too much then goes, the oldest first.
+    /// Keeps a message, and drops the oldest beyond the bounds.
     pub(super) fn keep(&mut self, past: Past, messages: usize, bytes: usize) {
         self.bytes += past.bytes.len();
         self.kept.push_back(past);
         self.bound(messages, bytes);
     }
 
-    /// Lets go of what is over these bounds.
+    /// Drops the oldest messages beyond these bounds.
     pub(super) fn bound(&mut self, messages: usize, bytes: usize) {
         while self.kept.len() > messages || self.bytes > bytes {
             let Some(oldest) = self.kept.pop_front() else { return };
@@ -43,7 +43,7 @@ impl History {
         }
     }
 
-    /// The last `most` of those that `may` be seen, the oldest first; and whether there were more of them.
+    /// Gives the last `most` of the visible messages, the oldest first, and tells whether there are more.
     pub(super) fn last(&self, most: usize, may: impl Fn(&Past) -> bool) -> (Vec<&Past>, bool) {
         let mut seen = self.kept.iter().rev().filter(|past| may(past));
         let mut last: Vec<&Past> = seen.by_ref().take(most).collect();

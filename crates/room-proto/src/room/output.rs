@@ -1,4 +1,4 @@
-//! What goes into a room and what comes out of it. It is not carried out here.
+//! Inputs and outputs of a room. Carries nothing out.
 
 use std::time::Instant;
 
@@ -9,26 +9,25 @@ use crate::capability::{Capabilities, Pattern, PatternError};
 use crate::name::{ConnectionId, ParticipantId};
 use crate::refusal::Refusal;
 
-/// Which messages a participant gets (MCPx v0.1, 6.3).
+/// Choice of received messages (MCPx v0.1, 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Routing {
-    /// All of the room.
+    /// All messages of the room.
     #[default]
     All,
-    /// Those for it, and those for everybody.
+    /// Messages addressed to the participant or to everybody.
     Directed,
 }
 
-/// What a participant chose for itself.
+/// Choices of a participant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preferences {
-    /// Which messages it gets.
     pub routing: Routing,
-    /// Whether it gets back what it sends itself, when it gets all of the room. What it addresses to itself it always gets.
+    /// Returns the participant's own messages, with routing of all. Messages to oneself always come back.
     pub echo: bool,
-    /// What it wants to get that MCPx v0.1 does not have.
+    /// Wanted classes beyond MCPx v0.1.
     pub also: Also,
-    /// How many of the last messages it wants when it joins, where the room keeps any.
+    /// Number of past messages wanted on joining, where the room keeps a history.
     pub history: usize,
 }
 
@@ -38,24 +37,22 @@ impl Default for Preferences {
     }
 }
 
-/// Somebody who was let in.
+/// A participant admitted to the room.
 #[derive(Debug, Clone)]
-pub struct Joining {
-    /// As whom.
+pub struct Newcomer {
     pub id: ParticipantId,
-    /// What its token or the room gives it. What an admin changed meanwhile is added here.
+    /// Capabilities of the token or the room. The room adds changes by admins.
     pub capabilities: Capabilities,
-    /// What it chose.
     pub preferences: Preferences,
-    /// When what let it in ends; `None`: never.
+    /// End of the admission; `None`: never.
     pub expires: Option<Instant>,
-    /// Whether it is part of the gate: then what it sends is bounded there, and not once more here.
+    /// Marks a part of the gate, whose messages are bounded there and not once more here.
     pub is_own: bool,
-    /// Whether it looks after the room: an admin of it, whoever runs the gate, or the gate where it learns rules. Nobody else pauses it.
+    /// Marks a steward: an admin of the room, the operator of the gate, or the gate where rules are learnt. Only stewards pause a steward.
     pub is_steward: bool,
 }
 
-/// RoomOutput of a room: all that is to be sent, before what is to be recorded.
+/// Output of a room: everything to be sent, before everything to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoomOutput {
     /// News for the record.
@@ -64,46 +61,38 @@ pub enum RoomOutput {
     Transmit(Transmit),
 }
 
-/// Something to do.
+/// An order for a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
-    /// Send a message. When it is written, the room is told by `handle_written`.
+    /// Send a message, and report by `handle_written`.
     Send {
-        /// Over which connection.
         connection: ConnectionId,
         /// The envelope.
         bytes: Bytes,
     },
-    /// Close a connection: nothing that comes over it counts any more.
-    Close {
-        /// Which.
-        connection: ConnectionId,
-        /// Why.
-        why: Closed,
-    },
+    /// Close a connection: further messages do not count.
+    Close { connection: ConnectionId, why: CloseReason },
 }
 
-/// Why a connection is closed.
+/// Reasons for closing a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Closed {
+pub enum CloseReason {
     /// An admin put the participant out.
     Dismissed,
     /// The token has run out.
     Expired,
-    /// Too many of its messages were refused.
+    /// Too many messages were refused.
     Misbehaved,
     /// The same participant connected again.
     Replaced,
-    /// The room ends.
     RoomEnds,
-    /// It did not read what was sent.
     SlowReader,
-    /// What let it in holds no more.
+    /// The admission is void.
     Withdrawn,
 }
 
-impl Closed {
-    /// The code of the close frame (RFC 6455, 7.4).
+impl CloseReason {
+    /// Gives the code of the close frame (RFC 6455, 7.4).
     pub fn code(self) -> u16 {
         match self {
             Self::Dismissed => 4003,
@@ -114,7 +103,7 @@ impl Closed {
         }
     }
 
-    /// The text of the close frame: at most 123 bytes.
+    /// Gives the text of the close frame: at most 123 bytes.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Dismissed => "an admin of this room has put you out",
@@ -127,101 +116,78 @@ impl Closed {
         }
     }
 
-    /// Whether what still waits for the connection is to be dropped, so that the close frame gets through.
+    /// Tells whether queued messages are dropped, so that the close frame gets through.
     pub fn drops_what_waits(self) -> bool {
         self == Self::SlowReader
     }
 }
 
-/// Something for the record, and for whoever watches.
+/// News for the record and for observers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// What a participant may send was changed.
-    CapabilitiesChanged(Changed),
-    /// One is there.
+    CapabilitiesChanged(ChangedCapabilities),
+    /// A participant is there.
     Joined {
-        /// Who.
         id: ParticipantId,
-        /// Over which connection.
         connection: ConnectionId,
-        /// Whether it was there already, over another.
+        /// Marks a participant who was there already, over another connection.
         again: bool,
     },
-    /// One is not there any more.
+    /// A participant is gone.
     Left {
-        /// Who.
         id: ParticipantId,
-        /// Why it was closed; `None`: it went itself.
-        why: Option<Closed>,
+        /// `None`: the participant left by itself.
+        why: Option<CloseReason>,
     },
     /// A message was passed on.
     Relayed {
-        /// Whose.
+        /// The sender.
         id: ParticipantId,
-        /// The message as it came.
         bytes: Bytes,
-        /// To how many connections.
+        /// Number of connections.
         receivers: usize,
-        /// How many of those that it names are not there.
+        /// Number of absent addressees.
         absent: usize,
     },
-    /// A message went nowhere.
+    /// A message was not passed on.
     Refused {
-        /// Whose.
+        /// The sender.
         id: ParticipantId,
-        /// The `id` of the message, where it could be read.
+        /// The `id` of the message, where legible.
         message: Option<String>,
-        /// Why.
         why: Refusal,
     },
 }
 
-/// What an admin changes of what a participant may send (11.3). What is removed and added is added.
+/// An admin's change of capabilities (11.3). A pattern both removed and added is added.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
-    /// What it may send as well from now on.
     pub add: &'a [Pattern],
-    /// What is taken away: patterns as they are listed, not what they cover.
+    /// Patterns as listed; kinds covered by them do not matter.
     pub remove: &'a [Pattern],
-    /// Who changes it.
     pub by: &'a str,
 }
 
-/// A change that was made.
+/// A change of capabilities that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
-    /// Whose.
+pub struct ChangedCapabilities {
     pub id: ParticipantId,
-    /// Before.
     pub old: Capabilities,
-    /// After.
     pub new: Capabilities,
-    /// Who changed it.
     pub by: String,
 }
 
-/// Why a room does not do what it is asked.
+/// Reasons of a room for refusing an order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoomError {
-    /// There are no seats left.
     #[error("the room is full: it has {most} participants; try again when one has left, or raise its bound")]
-    Full {
-        /// The bound.
-        most: usize,
-    },
-    /// Nobody of that id is there.
+    Full { most: usize },
     #[error("there is no participant {id:?} in this room: look at who is present")]
-    NotHere {
-        /// The id.
-        id: ParticipantId,
-    },
+    NotHere { id: ParticipantId },
     /// The capabilities would not be legal.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// Changes for so many participants are remembered already.
+    /// The room remembers changes for too many participants.
     #[error("changed capabilities of {most} participants are remembered here, which is the bound: raise it")]
-    Rulings {
-        /// The bound.
-        most: usize,
-    },
+    Rulings { most: usize },
 }

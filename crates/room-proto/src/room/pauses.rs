@@ -1,5 +1,5 @@
-//! Who may pause whom, and let go on. Whoever looks after the room is paused by another who does, and by itself; and what such a one has paused
-//! goes on when such a one says so: nobody else ends that pause, nor puts a shorter one in its place. What a pause stops is not known here.
+//! Pauses among participants. Only stewards pause a steward, and a steward may pause itself; a pause by a steward ends by a steward's word:
+//! nobody else ends or shortens the pause. Does not know the effects of a pause.
 
 use std::time::Instant;
 
@@ -10,15 +10,15 @@ use crate::name::{ConnectionId, ParticipantId};
 use crate::participant::{PAUSE, Pause, RESUME};
 use crate::refusal::Refusal;
 
-/// A pause by somebody who looks after the room. It ends with the connection, as it does for whoever is paused.
+/// A pause by a steward. Ends with the connection, as every pause does for the paused.
 #[derive(Debug, Clone)]
-pub(super) struct Held {
+pub(super) struct StewardPause {
     by: ParticipantId,
     until: Option<Instant>,
 }
 
 impl Room {
-    /// Whether somebody may pause, or let go on, those it names.
+    /// Checks that a sender may pause or resume all addressees.
     pub(super) fn may_control(&self, now: Instant, seat: &Seat, envelope: &Envelope<'_>) -> Result<(), Refusal> {
         let class = envelope.kind().class();
         if (class != PAUSE && class != RESUME) || seat.is_steward {
@@ -37,11 +37,11 @@ impl Room {
         Ok(())
     }
 
-    /// Notes whom somebody who looks after the room has paused, or lets go on.
+    /// Notes the pauses made and ended by a steward.
     pub(super) fn note_control(&mut self, now: Instant, connection: ConnectionId, envelope: &Envelope<'_>) {
         let Some(steward) = self.seats.get(&connection).filter(|seat| seat.is_steward) else { return };
         let held = match envelope.kind().class() {
-            PAUSE => Some(Held { by: steward.id.clone(), until: Pause::of(envelope, now).until }),
+            PAUSE => Some(StewardPause { by: steward.id.clone(), until: Pause::from_envelope(envelope, now).until }),
             RESUME => None,
             _ => return,
         };

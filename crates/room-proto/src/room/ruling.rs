@@ -1,8 +1,8 @@
-//! What admins changed of somebody's capabilities, so that connecting again does not undo it. Who may change them is not known here.
+//! Changes of capabilities by admins, kept so that connecting again does not undo them. Does not know who is an admin.
 
 use crate::capability::{Capabilities, Pattern, PatternError};
 
-/// What was added and removed since a participant first came.
+/// Patterns added and removed since a participant first came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Ruling {
     added: Vec<Pattern>,
@@ -10,7 +10,7 @@ pub(super) struct Ruling {
 }
 
 impl Ruling {
-    /// The same after another change. What is removed and added is added.
+    /// Adds a change. A pattern both removed and added is added.
     pub(super) fn then(&self, add: &[Pattern], remove: &[Pattern]) -> Self {
         let with = |old: &[Pattern], without: &[Pattern], more: &[Pattern]| {
             let mut list: Vec<Pattern> = old.iter().filter(|p| !without.contains(p) && !more.contains(p)).cloned().collect();
@@ -21,7 +21,7 @@ impl Ruling {
         Self { added: with(&self.added, &gone, add), removed: with(&self.removed, add, &gone) }
     }
 
-    /// What is left of capabilities that were given.
+    /// Applies the changes to given capabilities.
     pub(super) fn apply(&self, given: &Capabilities) -> Result<Capabilities, PatternError> {
         given.with(&self.added, &self.removed)
     }

@@ -1,27 +1,27 @@
-//! What the operator of a room decides: its bounds. Nothing of what happens.
+//! Bounds of a room, set by the operator. Enforces nothing.
 
 use std::time::Duration;
 
-/// The bounds of one room.
+/// Bounds of a room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How many participants it has at most.
+    /// Most participants.
     pub participants: usize,
-    /// No longer message is taken, in bytes.
+    /// Longest message, in bytes.
     pub message_bytes: usize,
-    /// How many messages may be on their way to one participant. Whoever reads slower is cut off.
+    /// Most messages on the way to a participant. Slower readers are cut off.
     pub queue_messages: usize,
-    /// How many bytes of messages may be on their way to one participant before another is added.
+    /// Bytes of messages on the way to a participant, beyond which none is added.
     pub queue_bytes: usize,
-    /// How many messages one participant may send in a second, and so many of them at once.
+    /// Messages of a participant.
     pub messages: Rate,
-    /// How many bytes it may send.
+    /// Bytes of a participant.
     pub bytes: Rate,
-    /// How many messages of one participant are refused in a second before it is cut off.
+    /// Refused messages of a participant, beyond which the connection is closed.
     pub refusals: Rate,
-    /// How many of the last messages are kept for those who ask when they join; zero: none. Together they have no more than `message_bytes`.
+    /// Past messages kept for newcomers who ask; zero: none. All together have at most `message_bytes`.
     pub history: usize,
-    /// For how many participants it is remembered what an admin changed.
+    /// Participants whose changed capabilities are remembered.
     pub rulings: usize,
 }
 
@@ -41,23 +41,23 @@ impl Default for Settings {
     }
 }
 
-/// So many in a second, and so many at once.
+/// A rate with a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// In a second; zero counts as one.
+    /// Zero counts as one.
     pub per_second: u32,
-    /// At once, when there were few for a while; zero counts as one.
+    /// Number at once after a quiet time; zero counts as one.
     pub burst: u32,
 }
 
 impl Rate {
-    /// The time that so many are worth.
+    /// Gives the time worth `count`.
     pub(crate) fn cost(self, count: usize) -> Duration {
         let nanos = count as u128 * 1_000_000_000 / u128::from(self.per_second.max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The time that a burst is worth.
+    /// Gives the time worth a burst.
     pub(crate) fn depth(self) -> Duration {
         self.cost(self.burst.max(1) as usize)
     }

@@ -14,12 +14,12 @@ use crate::capability::{Capabilities, Pattern};
 const FULL: &[&str] = &["mcp/*", "chat"];
 const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/response:*", "chat"];
 
-/// A room and what every connection got of it.
+/// A room, with the messages of every connection.
 struct Table {
     room: Room,
     now: Now,
     got: BTreeMap<u64, Vec<Bytes>>,
-    closed: BTreeMap<u64, Closed>,
+    closed: BTreeMap<u64, CloseReason>,
     events: Vec<Event>,
 }
 
@@ -32,8 +32,8 @@ impl Table {
 
     fn join_with(&mut self, connection: u64, id: &str, capabilities: &[&str], preferences: Preferences) -> Result<(), RoomError> {
         let capabilities = Capabilities::read(capabilities.iter().copied()).unwrap();
-        let joining = Joining { id: named(id), capabilities, preferences, expires: None, is_own: false, is_steward: false };
-        let outcome = self.room.handle_join(self.now, ConnectionId(connection), joining);
+        let newcomer = Newcomer { id: named(id), capabilities, preferences, expires: None, is_own: false, is_steward: false };
+        let outcome = self.room.handle_join(self.now, ConnectionId(connection), newcomer);
         self.drain(true);
         outcome
     }
@@ -47,7 +47,7 @@ impl Table {
         self.drain(true);
     }
 
-    /// Carries out what the room wants; whether what is sent is written at once.
+    /// Carries out the outputs; `writes`: messages are written at once.
     fn drain(&mut self, writes: bool) {
         while let Some(output) = self.room.poll_output() {
             match output {
@@ -66,7 +66,7 @@ impl Table {
         }
     }
 
-    /// What a connection got since this was last asked.
+    /// Gives the messages of a connection since the last call.
     fn news(&mut self, connection: u64) -> Vec<Value> {
         let all = self.got.remove(&connection).unwrap_or_default();
         all.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect()
@@ -97,7 +97,7 @@ fn kinds(news: &[Value]) -> Vec<&str> {
 const DIRECTED: Preferences = Preferences { routing: Routing::Directed, echo: true, also: Also::NONE, history: 0 };
 
 #[test]
-fn mx_14_whoever_joins_is_welcomed_first_and_everybody_hears_of_it() {
+fn mx_14_a_newcomer_is_welcomed_first_then_announced() {
     let mut table = Table::new(Settings::default());
     table.join(1, "alice", FULL);
     let first = table.news(1);
@@ -127,7 +127,7 @@ fn mx_14_whoever_joins_is_welcomed_first_and_everybody_hears_of_it() {
 }
 
 #[test]
-fn mx_01_everything_that_the_room_says_is_an_envelope_of_an_id_of_its_own() {
+fn mx_01_the_rooms_own_envelopes_have_unique_ids() {
     let mut table = Table::new(Settings::default());
     table.join(1, "a", FULL);
     table.join(2, "b", PROPOSES);
@@ -178,7 +178,7 @@ fn mx_04_nobody_sends_in_the_name_of_another() {
 }
 
 #[test]
-fn mx_12_what_the_capabilities_do_not_cover_is_told_to_its_sender_and_reaches_nobody() {
+fn mx_12_a_message_beyond_the_capabilities_reaches_nobody() {
     let mut table = Table::new(Settings::default());
     table.join(1, "a", PROPOSES);
     table.join(2, "b", FULL);
@@ -198,7 +198,7 @@ fn mx_12_what_the_capabilities_do_not_cover_is_told_to_its_sender_and_reaches_no
 }
 
 #[test]
-fn mx_13_what_is_the_gateways_own_is_rejected_whatever_the_capabilities() {
+fn mx_13_reserved_kinds_are_rejected_whatever_the_capabilities() {
     let mut table = Table::new(Settings::default());
     table.join(1, "a", &["*"]);
     table.join(2, "b", FULL);
@@ -252,10 +252,10 @@ fn mx_15_each_gets_what_it_chose() {
 }
 
 #[test]
-fn what_is_part_of_the_gate_is_not_bounded_twice() {
+fn parts_of_the_gate_are_not_bounded_twice() {
     let settings = Settings { messages: Rate { per_second: 1, burst: 1 }, ..Settings::default() };
     let mut table = Table::new(settings);
-    let joining = Joining {
+    let newcomer = Newcomer {
         id: named("gate"),
         capabilities: Capabilities::read(["chat"]).unwrap(),
         preferences: Preferences::default(),
@@ -263,7 +263,7 @@ fn what_is_part_of_the_gate_is_not_bounded_twice() {
         is_own: true,
         is_steward: false,
     };
-    table.room.handle_join(table.now, ConnectionId(1), joining).unwrap();
+    table.room.handle_join(table.now, ConnectionId(1), newcomer).unwrap();
     table.drain(true);
     table.forget();
     (0..10).for_each(|_| table.send(1, &message("m", "gate", &[], "chat")));
@@ -271,7 +271,7 @@ fn what_is_part_of_the_gate_is_not_bounded_twice() {
 }
 
 #[test]
-fn mx_03_the_response_to_a_fulfilment_reaches_who_fulfilled_and_who_proposed() {
+fn mx_03_a_response_reaches_fulfiller_and_proposer() {
     let mut table = Table::new(Settings::default());
     table.join_with(1, "agent", PROPOSES, DIRECTED).unwrap();
     table.join_with(2, "human", FULL, DIRECTED).unwrap();
@@ -290,7 +290,7 @@ fn mx_03_the_response_to_a_fulfilment_reaches_who_fulfilled_and_who_proposed() {
 }
 
 #[test]
-fn mx_17_changed_capabilities_hold_from_the_next_message_on_and_are_told() {
+fn mx_17_changed_capabilities_hold_from_the_next_message() {
     let mut table = Table::new(Settings::default());
     table.join(1, "agent", PROPOSES);
     table.join(2, "b", FULL);
@@ -325,13 +325,13 @@ fn mx_17_changed_capabilities_hold_from_the_next_message_on_and_are_told() {
 }
 
 #[test]
-fn a_participant_that_connects_again_goes_on_and_nobody_hears_that_it_left() {
+fn a_participant_connects_again_without_leaving() {
     let mut table = Table::new(Settings::default());
     table.join(1, "a", FULL);
     table.join(2, "b", FULL);
     table.forget();
     table.join(3, "a", PROPOSES);
-    assert_eq!(table.closed, BTreeMap::from([(1, Closed::Replaced)]));
+    assert_eq!(table.closed, BTreeMap::from([(1, CloseReason::Replaced)]));
     let (b, a) = (table.news(2), table.news(3));
     assert_eq!((kinds(&b), &b[0]["payload"]["event"]), (vec!["system/presence"], &json!("join")));
     assert_eq!((kinds(&a), &a[0]["payload"]["participants"][0]["id"]), (vec!["system/welcome", "system/presence"], &json!("b")));
@@ -347,7 +347,7 @@ fn a_participant_that_connects_again_goes_on_and_nobody_hears_that_it_left() {
 }
 
 #[test]
-fn mx_18_whoever_does_not_read_is_cut_off_and_costs_the_others_nothing() {
+fn mx_18_slow_readers_are_cut_off_without_cost_to_others() {
     let settings = Settings { queue_messages: 10, ..Settings::default() };
     let mut table = Table::new(settings.clone());
     table.join(1, "a", FULL);
@@ -369,14 +369,14 @@ fn mx_18_whoever_does_not_read_is_cut_off_and_costs_the_others_nothing() {
             }
         }
     }
-    assert_eq!(table.closed, BTreeMap::from([(3, Closed::SlowReader)]));
+    assert_eq!(table.closed, BTreeMap::from([(3, CloseReason::SlowReader)]));
     assert_eq!(table.got[&3].len(), settings.queue_messages);
     let b = table.news(2);
     assert_eq!(b.len(), 21, "twenty messages, and that one left");
     let chats: Vec<&str> = b.iter().filter(|m| m["kind"] == "chat").map(|m| m["id"].as_str().unwrap()).collect();
     assert_eq!(chats, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
     assert_eq!(b.iter().filter(|m| m["payload"]["event"] == "leave").count(), 1);
-    assert!(Closed::SlowReader.drops_what_waits() && Closed::SlowReader.code() == 1013);
+    assert!(CloseReason::SlowReader.drops_what_waits() && CloseReason::SlowReader.code() == 1013);
 }
 
 #[test]
@@ -397,11 +397,11 @@ fn mx_18_a_reader_is_bounded_in_bytes_too() {
             }
         }
     }
-    assert_eq!((table.got[&2].len(), &table.closed), (2, &BTreeMap::from([(2, Closed::SlowReader)])));
+    assert_eq!((table.got[&2].len(), &table.closed), (2, &BTreeMap::from([(2, CloseReason::SlowReader)])));
 }
 
 #[test]
-fn a_flood_is_told_when_to_go_on_and_then_cut_off() {
+fn a_flood_is_slowed_and_then_cut_off() {
     let settings =
         Settings { messages: Rate { per_second: 10, burst: 5 }, refusals: Rate { per_second: 1, burst: 3 }, ..Settings::default() };
     let mut table = Table::new(settings);
@@ -422,13 +422,13 @@ fn a_flood_is_told_when_to_go_on_and_then_cut_off() {
     for n in 7..12 {
         table.send(1, &message(&n.to_string(), "a", &["b"], "chat"));
     }
-    assert_eq!(table.closed, BTreeMap::from([(1, Closed::Misbehaved)]));
+    assert_eq!(table.closed, BTreeMap::from([(1, CloseReason::Misbehaved)]));
     assert_eq!(kinds(&table.news(2)), ["system/presence"]);
-    assert!(matches!(table.events.last(), Some(Event::Left { why: Some(Closed::Misbehaved), .. })));
+    assert!(matches!(table.events.last(), Some(Event::Left { why: Some(CloseReason::Misbehaved), .. })));
 }
 
 #[test]
-fn more_bytes_than_agreed_wait_and_longer_messages_never_pass() {
+fn bytes_are_rated_and_overlong_messages_refused() {
     let settings = Settings { message_bytes: 1_000, bytes: Rate { per_second: 1_000, burst: 1_000 }, ..Settings::default() };
     let mut table = Table::new(settings);
     table.join(1, "a", FULL);
@@ -447,7 +447,7 @@ fn more_bytes_than_agreed_wait_and_longer_messages_never_pass() {
 fn a_token_that_runs_out_ends_its_connection() {
     let mut table = Table::new(Settings::default());
     let end = table.now.instant + Duration::from_secs(60);
-    let joining = Joining {
+    let newcomer = Newcomer {
         id: named("a"),
         capabilities: Capabilities::default(),
         preferences: Preferences::default(),
@@ -455,7 +455,7 @@ fn a_token_that_runs_out_ends_its_connection() {
         is_own: false,
         is_steward: false,
     };
-    table.room.handle_join(table.now, ConnectionId(1), joining).unwrap();
+    table.room.handle_join(table.now, ConnectionId(1), newcomer).unwrap();
     assert_eq!(table.room.poll_timeout().map(|(at, _)| at), Some(end));
     table.room.handle_timeout(table.now);
     table.drain(true);
@@ -463,7 +463,7 @@ fn a_token_that_runs_out_ends_its_connection() {
     table.now.instant = end;
     table.room.handle_timeout(table.now);
     table.drain(true);
-    assert_eq!(table.closed, BTreeMap::from([(1, Closed::Expired)]));
+    assert_eq!(table.closed, BTreeMap::from([(1, CloseReason::Expired)]));
     assert!(table.room.poll_timeout().is_none() && table.room.is_idle());
 }
 
@@ -477,7 +477,7 @@ fn admins_put_out_rooms_are_full_and_end() {
     table.forget();
     table.room.handle_dismissal(table.now, &named("a")).unwrap();
     table.drain(true);
-    assert_eq!(table.closed[&1], Closed::Dismissed);
+    assert_eq!(table.closed[&1], CloseReason::Dismissed);
     assert_eq!(table.news(4)[0]["payload"]["event"], "leave");
     let nothing = Change { add: &[], remove: &[], by: "admin" };
     table.join(5, "d", FULL);
@@ -487,7 +487,14 @@ fn admins_put_out_rooms_are_full_and_end() {
     table.forget();
     table.room.handle_end();
     table.drain(true);
-    assert_eq!((table.closed[&4], table.closed[&5], table.got.len()), (Closed::RoomEnds, Closed::RoomEnds, 0));
-    let all = [Closed::Dismissed, Closed::Expired, Closed::Misbehaved, Closed::Replaced, Closed::RoomEnds, Closed::SlowReader];
+    assert_eq!((table.closed[&4], table.closed[&5], table.got.len()), (CloseReason::RoomEnds, CloseReason::RoomEnds, 0));
+    let all = [
+        CloseReason::Dismissed,
+        CloseReason::Expired,
+        CloseReason::Misbehaved,
+        CloseReason::Replaced,
+        CloseReason::RoomEnds,
+        CloseReason::SlowReader,
+    ];
     assert!(all.iter().all(|why| why.reason().len() <= 123));
 }

@@ -1,4 +1,4 @@
-//! The calls of a server that sits in a room, as its driver gets them and as they are remembered meanwhile. Decides nothing.
+//! Calls of a server in a room, for the driver and in memory. Decides nothing.
 
 use bytes::Bytes;
 use json::{Members, quote};
@@ -8,7 +8,7 @@ use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::Mismatch;
 
-/// What may be asked of a server in a room.
+/// Methods served in a room.
 pub const SERVED: [&str; 9] = [
     "completion/complete",
     "ping",
@@ -21,91 +21,82 @@ pub const SERVED: [&str; 9] = [
     "tools/list",
 ];
 
-/// Who sits there, and how much may be asked of it.
+/// Names of room and server, and bounds of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounds {
-    /// The name of the room.
     pub room: String,
-    /// The server's id in it.
+    /// The server's id in the room.
     pub name: ParticipantId,
-    /// Calls under way at once.
+    /// Simultaneous calls.
     pub calls: usize,
-    /// Calls of one participant under way at once.
+    /// Simultaneous calls of one participant.
     pub of_one: usize,
-    /// Proposals that wait for the gate at once; those beyond are left to the room.
+    /// Proposals waiting for the gate; further proposals are left to the room.
     pub proposals: usize,
-    /// No longer message is sent, in bytes.
+    /// Longest message sent, in bytes.
     pub message_bytes: usize,
 }
 
-/// One call.
+/// Number of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// What somebody asks for.
+/// A call of the server, requested or proposed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// Which call it is.
+pub struct ServerCall {
     pub call: CallId,
-    /// Who asks, or proposes.
+    /// The caller or proposer.
     pub by: String,
-    /// The MCP method: one of [`SERVED`].
+    /// Among [`SERVED`].
     pub method: String,
-    /// The raw params, an object.
+    /// A raw object.
     pub params: Bytes,
-    /// The raw id that JSON-RPC gives it.
+    /// The raw JSON-RPC id.
     pub id: Bytes,
 }
 
-impl Asked {
-    pub(super) fn of(call: CallId, envelope: &Envelope<'_>, params: Bytes) -> Self {
+impl ServerCall {
+    pub(super) fn from_envelope(call: CallId, envelope: &Envelope<'_>, params: Bytes) -> Self {
         let method = envelope.kind().method().unwrap_or_default().to_owned();
         Self { call, by: envelope.from.to_string(), method, params, id: id(envelope).into() }
     }
 }
 
-/// Something to do.
+/// Work for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The gate's own request was the first to fulfil the proposal of a call: it goes out, and nobody else makes it.
+    /// The gate's own request was the first to fulfil the proposal: make the call. Nobody else does.
     Approved(CallId),
-    /// Begin a call, and say what came of it.
-    Call(Asked),
-    /// Nobody waits for a call any more; where it waits for the gate, that ends too.
+    /// Make a call, and hand in the answer.
+    Call(ServerCall),
+    /// Stop a call nobody waits for any more, or its wait at the gate.
     Cancel {
-        /// Which.
         call: CallId,
-        /// Why, for people.
+        /// The reason for people.
         why: String,
     },
-    /// A message did not hold, and nothing was done.
-    Dropped {
-        /// Whose it was.
-        from: String,
-        /// Why.
-        why: Mismatch,
-    },
-    /// Begin a call that goes out only when people have agreed to it and [`Output::Approved`] has come.
-    Propose(Asked),
-    /// Send a message in this server's name.
+    /// A message was dropped for a mismatch.
+    Dropped { from: String, why: Mismatch },
+    /// Put a call before people, to be made only after their approval and [`Output::Approved`].
+    Propose(ServerCall),
+    /// Send a message in the server's name.
     Send(Bytes),
-    /// Send a message in the name of the gate.
+    /// Send a message in the gate's name.
     SendAsGate(Bytes),
 }
 
-/// A call that has not ended.
+/// An unfinished call.
 #[derive(Debug)]
 pub(super) struct Underway {
-    /// Whose it is.
     pub(super) from: String,
-    /// The request as it came; `None`: it is proposed, and waits.
+    /// The raw request; `None`: proposed, and waiting.
     pub(super) request: Option<Bytes>,
     pub(super) proposal: Option<ChainId>,
-    /// The raw params of what is proposed, an object; empty for what is asked for.
+    /// The raw params of a proposal, an object; empty for a request.
     pub(super) params: Bytes,
-    /// The raw id that JSON-RPC gives it.
+    /// The raw JSON-RPC id.
     pub(super) id: Vec<u8>,
-    /// The id of its envelope, as JSON.
+    /// The id of the envelope, as JSON.
     pub(super) envelope: Vec<u8>,
 }
 
@@ -118,7 +109,7 @@ impl Underway {
         Self { proposal: Some(proposal), params, ..Self::new(envelope) }
     }
 
-    /// Whether somebody has asked for it itself. What was proposed and agreed to is nobody's to take back.
+    /// Tells whether a participant requested the call itself. A call proposed and approved is nobody's to cancel.
     pub(super) fn is_asked_by(&self, id: &str) -> bool {
         self.proposal.is_none() && self.from == id
     }
@@ -136,7 +127,7 @@ impl Underway {
     }
 }
 
-/// A proposal has none of its own: that of its envelope stands for it.
+/// Gives the raw JSON-RPC id. A proposal has none: the envelope's id takes its place.
 fn id(envelope: &Envelope<'_>) -> Vec<u8> {
     Members::again(envelope.payload)
         .get("id")
@@ -144,7 +135,7 @@ fn id(envelope: &Envelope<'_>) -> Vec<u8> {
         .map_or_else(|| quote(&envelope.id).into_bytes(), <[u8]>::to_vec)
 }
 
-/// A raw `error` object.
-pub(super) fn told(code: i64, why: &str) -> String {
+/// Writes a raw `error` object.
+pub(super) fn error_object(code: i64, why: &str) -> String {
     format!("{{\"code\":{code},\"message\":{}}}", quote(why))
 }

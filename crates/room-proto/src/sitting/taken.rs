@@ -1,20 +1,20 @@
-//! Proposals that a server has not seen itself, and was asked to carry out all the same: each once. How many are remembered is bounded.
+//! Proposals unseen by a server and carried out nevertheless: each only once. Memory is bounded.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// So many are remembered; the oldest goes first.
+/// Ids remembered; the oldest goes first.
 const MOST: usize = 4_000;
 
-/// Ids of proposals that a request has fulfilled.
+/// Ids of fulfilled proposals.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct FulfilledProposals {
     ids: BTreeSet<String>,
     order: VecDeque<String>,
 }
 
-impl Taken {
-    /// `false`: a request has named it before.
-    pub(super) fn take(&mut self, proposal: &str) -> bool {
+impl FulfilledProposals {
+    /// Notes a proposal; `false`: already noted.
+    pub(super) fn insert(&mut self, proposal: &str) -> bool {
         if !self.ids.insert(proposal.to_owned()) {
             return false;
         }
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn each_is_taken_once_and_the_oldest_is_forgotten() {
-        let mut taken = Taken::default();
-        assert!(taken.take("a") && !taken.take("a"));
-        assert!((0..MOST).all(|number| taken.take(&number.to_string())));
-        assert!(taken.take("a") && !taken.take("1"));
+        let mut taken = FulfilledProposals::default();
+        assert!(taken.insert("a") && !taken.insert("a"));
+        assert!((0..MOST).all(|number| taken.insert(&number.to_string())));
+        assert!(taken.insert("a") && !taken.insert("1"));
     }
 }

@@ -16,16 +16,16 @@ const WHO: Who = [
     ("bob", &["mcp/*", "chat"]),
     ("bot", &["mcp/proposal:*", "mcp/withdraw:*", "chat"]),
 ];
-/// Who agreed at the gate.
+/// Approvers at the gate.
 const BY: &[u8] = br#"{"id":"a1","by":["anna"]}"#;
 const EXPIRY: Duration = Duration::from_secs(60);
 
-/// A room in which a server sits, and what its driver was told.
+/// A room with a server, with a record of the driver's work.
 struct Table {
     company: Company,
-    sitting: Sitting,
+    sitting: SeatedServer,
     outputs: Vec<Output>,
-    /// What the server and its gate have said.
+    /// Messages of the server and the gate.
     said: Vec<Value>,
 }
 
@@ -33,7 +33,7 @@ impl Table {
     fn new(bounds: impl FnOnce(&mut Bounds)) -> Self {
         let mut own = Bounds { room: "ops".into(), name: named("files"), calls: 8, of_one: 4, proposals: 4, message_bytes: 4096 };
         bounds(&mut own);
-        let sitting = Sitting::new(own, named("gate"), EXPIRY, 7);
+        let sitting = SeatedServer::new(own, named("gate"), EXPIRY, 7);
         let company = Company::new(&WHO, Preferences { also: Also::ALL, ..Preferences::default() });
         let mut table = Self { company, sitting, outputs: Vec::new(), said: Vec::new() };
         (0..WHO.len()).for_each(|place| table.join(place));
@@ -45,7 +45,7 @@ impl Table {
         self.deliver();
     }
 
-    /// Hands the server what is for it, and sends what it wants sent.
+    /// Hands the server its messages, and sends the server's own.
     fn deliver(&mut self) {
         loop {
             while let Some(bytes) = self.company.next() {
@@ -65,7 +65,7 @@ impl Table {
         }
     }
 
-    /// Somebody sends an envelope; its id.
+    /// Sends an envelope; gives the id.
     fn say(&mut self, who: &str, kind: &str, of: Option<&str>, payload: &Value) -> String {
         self.say_to(&["files"], who, kind, of, payload)
     }
@@ -107,7 +107,7 @@ fn call(id: &str, params: &Value) -> Value {
 }
 
 #[test]
-fn mx_21_a_request_becomes_a_call_and_its_answer_a_response_byte_for_byte() {
+fn mx_21_a_request_is_called_and_answered_byte_for_byte() {
     let mut table = Table::new(|_| ());
     let id = table.asks("ann", None);
     let Some(Output::Call(asked)) = table.outputs.pop() else { panic!() };
@@ -127,7 +127,7 @@ fn mx_21_a_request_becomes_a_call_and_its_answer_a_response_byte_for_byte() {
 }
 
 #[test]
-fn mx_21_only_what_is_addressed_to_it_and_holds_is_called() {
+fn mx_21_only_addressed_and_sound_requests_are_called() {
     let mut table = Table::new(|_| ());
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     table.say_to(&[], "ann", "mcp/request:tools/list", None, &list);
@@ -147,7 +147,7 @@ fn mx_21_only_what_is_addressed_to_it_and_holds_is_called() {
 }
 
 #[test]
-fn h1_a_request_with_an_overlong_id_is_refused_and_no_proposal_brings_one() {
+fn h1_overlong_request_ids_are_refused() {
     let mut table = Table::new(|_| ());
     let long = "a".repeat(300);
     table.say("ann", "mcp/request:tools/call:rm", None, &call(&long, &remove("/")));
@@ -182,7 +182,7 @@ fn mx_21_calls_are_bounded_cancelled_and_end_with_their_caller() {
 }
 
 #[test]
-fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
+fn overlong_and_unsound_answers_become_errors() {
     let mut table = Table::new(|_| ());
     for (result, wanted) in [(format!("\"{}\"", "x".repeat(5000)), "raise `message_size`"), (r#"{"a":1,"a":2}"#.into(), "no sound JSON")] {
         table.asks("ann", None);
@@ -195,7 +195,7 @@ fn what_is_too_long_for_the_room_or_no_json_is_told_as_an_error() {
 }
 
 #[test]
-fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
+fn mx_21_a_changed_list_is_announced_to_the_room() {
     let mut table = Table::new(|_| ());
     table.sitting.handle_change(table.company.now, "notifications/tools/list_changed");
     table.deliver();
@@ -205,7 +205,7 @@ fn mx_21_whoever_is_there_hears_that_a_server_lists_something_else() {
 }
 
 #[test]
-fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
+fn mx_22_the_gate_fulfils_once_and_in_public() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.sitting.handle_approval(table.company.now, call, BY);
@@ -230,7 +230,7 @@ fn mx_22_what_the_gate_fulfils_goes_out_once_and_the_room_sees_it() {
 }
 
 #[test]
-fn mx_22_who_fulfils_in_the_room_makes_the_call_and_the_gate_is_told_by_whom() {
+fn mx_22_a_fulfilment_in_the_room_ends_the_gates_wait() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.asks("ann", Some(&proposal));
@@ -245,7 +245,7 @@ fn mx_22_who_fulfils_in_the_room_makes_the_call_and_the_gate_is_told_by_whom() {
 }
 
 #[test]
-fn mx_22_nobody_fulfils_its_own_proposal_another_call_or_one_that_is_gone() {
+fn mx_22_own_other_and_ended_proposals_are_not_fulfilled() {
     let mut table = Table::new(|_| ());
     let own = table.say("ann", "mcp/proposal:tools/call:rm", None, &json!({ "method": "tools/call", "params": remove("/") }));
     table.asks("ann", Some(&own));
@@ -269,7 +269,7 @@ fn mx_22_nobody_fulfils_its_own_proposal_another_call_or_one_that_is_gone() {
 }
 
 #[test]
-fn mx_22_a_proposal_ends_at_the_gate_as_it_ends_in_the_room() {
+fn mx_22_a_proposal_ends_at_gate_and_room_alike() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.sitting.handle_rejection(table.company.now, call, "too risky");
@@ -320,9 +320,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// The inbox and the room race: whatever comes in whatever order, and however late the gate hears of it.
+    /// Inbox and room race: events in any order, and news that reach the gate late.
     #[test]
-    fn mx_22_a_proposal_is_fulfilled_at_most_once_whoever_is_first(
+    fn mx_22_a_proposal_is_fulfilled_once_in_any_race(
         steps in proptest::collection::vec((step(), any::<bool>()), 1..12),
     ) {
         let mut table = Table::new(|_| ());

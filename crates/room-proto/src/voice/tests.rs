@@ -3,15 +3,15 @@ use proptest::prelude::*;
 use std::time::UNIX_EPOCH;
 
 use super::*;
-use crate::chain::{Bounds, Chains, Found};
+use crate::chain::{Bounds, Chains, MessageRole};
 use crate::participant::check;
 
 fn voice(name: &str) -> Voice {
     Voice::new(ParticipantId::new(name).unwrap(), 7)
 }
 
-/// What was said, read as the room and a participant read it.
-fn heard(spoken: &Spoken) -> Envelope<'_> {
+/// A message, read as the room and a participant read messages.
+fn heard(spoken: &Utterance) -> Envelope<'_> {
     let envelope = Envelope::decode(&spoken.bytes, 1 << 20).unwrap();
     assert_eq!((check(&envelope), &*envelope.id), (Ok(()), spoken.id.as_str()), "{:?}", spoken.bytes);
     envelope
@@ -21,14 +21,14 @@ const RM: Call<'_> = Call { method: "tools/call", params: Some(br#"{"name":"rm",
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
-fn what_is_said_makes_a_chain_from_the_proposal_to_the_response() {
+fn messages_link_from_proposal_to_response() {
     let (mut agent, mut human, mut target) = (voice("agent"), Voice::new(ParticipantId::new("human").unwrap(), 8), voice("target"));
     let mut chains = Chains::new(Bounds::default());
     let now = Now { instant: std::time::Instant::now(), wall: UNIX_EPOCH };
     let proposal = agent.proposal(UNIX_EPOCH, &[], RM).unwrap();
-    let Found::Proposed(chain) = chains.handle_envelope(now, &heard(&proposal)) else { panic!("no proposal") };
+    let MessageRole::Proposed(chain) = chains.handle_envelope(now, &heard(&proposal)) else { panic!("no proposal") };
     let request = human.request(UNIX_EPOCH, &["target"], RM, Some(&proposal.id)).unwrap();
-    assert_eq!(chains.handle_envelope(now, &heard(&request)), Found::Fulfilled(chain));
+    assert_eq!(chains.handle_envelope(now, &heard(&request)), MessageRole::Fulfilled(chain));
     let asked = heard(&request);
     assert_eq!((asked.kind().context(), &*asked.from), (Some("rm"), "human"));
     let audience = chains.audience(&asked);
@@ -38,30 +38,30 @@ fn what_is_said_makes_a_chain_from_the_proposal_to_the_response() {
     let answered = heard(&response);
     assert_eq!((answered.to.as_slice(), answered.kind().as_str()), (&["human".into(), "agent".into()][..], "mcp/response:tools/call:rm"));
     assert!(std::str::from_utf8(answered.payload).unwrap().contains(&format!("\"id\":\"{}\"", request.id)));
-    assert_eq!(chains.handle_envelope(now, &answered), Found::Answered(chain));
+    assert_eq!(chains.handle_envelope(now, &answered), MessageRole::Answered(chain));
 }
 
 #[test]
-fn a_request_that_everybody_would_answer_and_what_is_no_json_are_not_said() {
+fn broadcast_requests_and_unsound_json_are_not_said() {
     let mut voice = voice("a");
-    assert_eq!(voice.request(UNIX_EPOCH, &[], RM, None), Err(Unsaid::Broadcast));
+    assert_eq!(voice.request(UNIX_EPOCH, &[], RM, None), Err(SpeechError::Broadcast));
     for params in ["[1]", "{", r#"{"name":"a","name":"b"}"#, "", "{} {}"] {
         let call = Call { method: "tools/call", params: Some(params.as_bytes()) };
-        assert_eq!(voice.proposal(UNIX_EPOCH, &[], call), Err(Unsaid::Json), "{params}");
+        assert_eq!(voice.proposal(UNIX_EPOCH, &[], call), Err(SpeechError::Json), "{params}");
     }
     let broken = Call { method: "tools/call", params: Some(br#"{"name":"a\nb"}"#) };
-    assert_eq!(voice.proposal(UNIX_EPOCH, &[], broken), Err(Unsaid::Kind));
-    assert_eq!(voice.request(UNIX_EPOCH, &["b"], Call { method: "", params: None }, None), Err(Unsaid::Kind));
+    assert_eq!(voice.proposal(UNIX_EPOCH, &[], broken), Err(SpeechError::Kind));
+    assert_eq!(voice.request(UNIX_EPOCH, &["b"], Call { method: "", params: None }, None), Err(SpeechError::Kind));
     let all = voice.notification(UNIX_EPOCH, &[], Call { method: "notifications/tools/list_changed", params: None }).unwrap();
     assert!(heard(&all).is_broadcast() && !std::str::from_utf8(&all.bytes).unwrap().contains("\"id\":\"b"));
     let asked = voice.request(UNIX_EPOCH, &["b"], RM, None).unwrap();
-    assert_eq!(voice.response(UNIX_EPOCH, &["a"], &heard(&asked), Answer::Error(b"7")), Err(Unsaid::Json));
+    assert_eq!(voice.response(UNIX_EPOCH, &["a"], &heard(&asked), Answer::Error(b"7")), Err(SpeechError::Json));
     assert!(voice.response(UNIX_EPOCH, &["a"], &heard(&asked), Answer::Error(br#"{"code":1,"message":"no"}"#)).is_ok());
 }
 
 proptest! {
     #[test]
-    fn whatever_is_named_stands_in_the_kind_as_in_the_payload(name in "[^\\p{Cc}]{1,80}", text in ".{0,200}") {
+    fn kind_and_payload_name_the_same_target(name in "[^\\p{Cc}]{1,80}", text in ".{0,200}") {
         let params = format!(r#" {{"uri":{0},"name":{0}}} "#, json::quote(&name));
         let mut voice = voice("a \"quoted\" one");
         for method in ["tools/call", "resources/read", "prompts/get", "tools/list"] {

@@ -1,28 +1,25 @@
-//! One frame of WebSocket, as it stands on the wire (RFC 6455, 5.2). What it means to a message is not known here.
+//! A frame of WebSocket on the wire (RFC 6455, 5.2). Does not put messages together.
 
 use super::{End, WebSocketError};
 
-/// A control frame has no longer payload (5.5).
+/// Longest payload of a control frame (5.5).
 const MOST_CONTROL: usize = 125;
 
 const LAST: u8 = 0x80;
 const RESERVED: u8 = 0x70;
 const MASKED: u8 = 0x80;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opcode {
     /// A further part of a message.
     Continuation,
-    /// A message, or its first part.
+    /// A text message, or the first part.
     Text,
-    /// The same of what is no text.
+    /// A binary message, or the first part.
     Binary,
-    /// The end.
     Close,
-    /// A question whether somebody is there.
     Ping,
-    /// The answer.
     Pong,
 }
 
@@ -43,19 +40,19 @@ impl Opcode {
     }
 }
 
-/// What stands before a payload.
+/// Header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     first: u8,
     pub(super) is_last: bool,
     pub(super) length: u64,
     pub(super) mask: Option<[u8; 4]>,
-    /// Its own length.
+    /// Length of the header itself.
     pub(super) size: usize,
 }
 
 impl Head {
-    /// Reads one; `None`: it is not there as a whole. What can be refused by its first bytes is.
+    /// Reads a header; `None`: incomplete. Refuses by the first bytes where possible.
     pub(super) fn read(bytes: &[u8], end: End) -> Result<Option<Self>, WebSocketError> {
         let [first, second, ..] = *bytes else { return Ok(None) };
         if first & RESERVED != 0 {
@@ -83,7 +80,7 @@ impl Head {
         Ok(Some(Self { first, is_last: first & LAST != 0, length, mask, size }))
     }
 
-    /// What it is.
+    /// Gives the opcode.
     pub(super) fn opcode(&self) -> Result<Opcode, WebSocketError> {
         let opcode = match self.first & !(LAST | RESERVED) {
             0 => Opcode::Continuation,
@@ -101,13 +98,13 @@ impl Head {
     }
 }
 
-/// What stands before a payload of `length` bytes that a server sends in one frame: from 2 to 10 bytes. The payload goes out as it is, so
-/// that all receivers share it.
+/// Gives the header of a single unmasked frame for a payload of `length` bytes, as a server sends: 2 to 10 bytes. The payload follows
+/// unchanged, so that all receivers share one copy.
 pub fn head(opcode: Opcode, length: usize) -> Vec<u8> {
     write_head(opcode, length, 0)
 }
 
-/// A whole frame. A client masks with a key that nobody foresees (5.3); a server does not.
+/// Writes a whole frame. A client masks with an unpredictable key (5.3); a server does not.
 pub fn frame(opcode: Opcode, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
     let mut frame = write_head(opcode, payload.len(), if mask.is_some() { MASKED } else { 0 });
     frame.reserve(payload.len() + 4);
@@ -120,7 +117,7 @@ pub fn frame(opcode: Opcode, payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
     frame
 }
 
-/// A close frame. A reason that is too long for one is cut.
+/// Writes a close frame. Too long a reason is cut.
 pub fn close(code: u16, reason: &str, mask: Option<[u8; 4]>) -> Vec<u8> {
     let reason = reason.get(..reason.floor_char_boundary(MOST_CONTROL - 2)).unwrap_or_default();
     frame(Opcode::Close, &[&code.to_be_bytes(), reason.as_bytes()].concat(), mask)
@@ -143,7 +140,7 @@ fn write_head(opcode: Opcode, length: usize, masked: u8) -> Vec<u8> {
     head
 }
 
-/// Masks, or takes the mask off: the same (5.3).
+/// Masks or unmasks: the same operation (5.3).
 pub(super) fn unmask(payload: &mut [u8], key: [u8; 4]) {
     let wide = [key, key].concat();
     let mut blocks = payload.chunks_exact_mut(8);

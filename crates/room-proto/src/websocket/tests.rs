@@ -6,8 +6,8 @@ use super::*;
 const MOST: usize = 1 << 20;
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// All that comes of these bytes, cut into pieces of this length.
-fn read(end: End, bytes: &[u8], piece: usize) -> Result<Vec<Received>, WebSocketError> {
+/// Reads bytes, cut into pieces of one length.
+fn read(end: End, bytes: &[u8], piece: usize) -> Result<Vec<WebSocketEvent>, WebSocketError> {
     let mut reader = Reader::new(end, MOST);
     let mut all = Vec::new();
     for piece in bytes.chunks(piece.max(1)) {
@@ -19,12 +19,12 @@ fn read(end: End, bytes: &[u8], piece: usize) -> Result<Vec<Received>, WebSocket
     Ok(all)
 }
 
-fn server(bytes: &[u8]) -> Result<Vec<Received>, WebSocketError> {
+fn server(bytes: &[u8]) -> Result<Vec<WebSocketEvent>, WebSocketError> {
     read(End::Server, bytes, usize::MAX)
 }
 
-fn text(text: &str) -> Received {
-    Received::Text(Bytes::copy_from_slice(text.as_bytes()))
+fn text(text: &str) -> WebSocketEvent {
+    WebSocketEvent::Text(Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// A masked frame with this first byte.
@@ -46,7 +46,7 @@ fn the_examples_of_the_rfc_are_read_and_written() {
     let parts = [0x01, 0x03, 0x48, 0x65, 0x6c, 0x80, 0x02, 0x6c, 0x6f];
     assert_eq!(read(End::Client, &parts, 2), Ok(vec![text("Hello")]));
     let ping = [0x89, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
-    assert_eq!(read(End::Client, &ping, 3), Ok(vec![Received::Ping("Hello".into())]));
+    assert_eq!(read(End::Client, &ping, 3), Ok(vec![WebSocketEvent::Ping("Hello".into())]));
     assert_eq!(head(Opcode::Binary, 256), [0x82, 0x7e, 0x01, 0x00]);
     assert_eq!(head(Opcode::Binary, 65_536), [0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0]);
 }
@@ -54,7 +54,7 @@ fn the_examples_of_the_rfc_are_read_and_written() {
 #[test]
 fn control_frames_come_between_the_parts_of_a_message() {
     let bytes = [raw(0x01, "hä".as_bytes()), raw(0x89, b"?"), raw(0x00, b""), raw(0x8a, b""), raw(0x80, b"llo")].concat();
-    let wanted = vec![Received::Ping("?".into()), Received::Pong(Bytes::new()), text("hällo")];
+    let wanted = vec![WebSocketEvent::Ping("?".into()), WebSocketEvent::Pong(Bytes::new()), text("hällo")];
     for piece in 1..bytes.len() {
         assert_eq!(read(End::Server, &bytes, piece), Ok(wanted.clone()), "{piece}");
     }
@@ -98,8 +98,8 @@ fn what_breaks_the_protocol_closes_with_its_code() {
 #[test]
 fn a_close_says_why_and_nothing_comes_behind_it() {
     let behind = [close(4009, "again", Some(KEY)), frame(Opcode::Text, b"x", Some(KEY))].concat();
-    assert_eq!(server(&behind), Ok(vec![Received::Close(Some(4009), "again".into())]));
-    assert_eq!(server(&raw(0x88, b"")), Ok(vec![Received::Close(None, String::new())]));
+    assert_eq!(server(&behind), Ok(vec![WebSocketEvent::Close(Some(4009), "again".into())]));
+    assert_eq!(server(&raw(0x88, b"")), Ok(vec![WebSocketEvent::Close(None, String::new())]));
     for (code, fine) in [(1000, true), (1003, true), (1011, true), (3000, true), (4999, true)]
         .into_iter()
         .chain([0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535].map(|code| (code, false)))
@@ -112,7 +112,7 @@ fn a_close_says_why_and_nothing_comes_behind_it() {
 }
 
 #[test]
-fn nothing_is_read_after_an_error_and_little_is_held() {
+fn reading_stops_at_an_error_and_memory_stays_small() {
     let mut reader = Reader::new(End::Server, 1_000);
     reader.handle_bytes(&raw(0x82, b"x"));
     assert!(reader.poll().is_err());
@@ -128,8 +128,8 @@ fn nothing_is_read_after_an_error_and_little_is_held() {
 
 proptest! {
     #[test]
-    fn what_one_end_writes_the_other_reads_wherever_it_is_cut(texts in vec(".{0,300}", 1..5), key in any::<[u8; 4]>(), piece in 1..700_usize) {
-        let wanted: Vec<Received> = texts.iter().map(|t| text(t)).collect();
+    fn frames_survive_any_cut_between_the_ends(texts in vec(".{0,300}", 1..5), key in any::<[u8; 4]>(), piece in 1..700_usize) {
+        let wanted: Vec<WebSocketEvent> = texts.iter().map(|t| text(t)).collect();
         let masked: Vec<u8> = texts.iter().flat_map(|t| frame(Opcode::Text, t.as_bytes(), Some(key))).collect();
         prop_assert_eq!(read(End::Server, &masked, piece), Ok(wanted.clone()));
         let plain: Vec<u8> = texts.iter().flat_map(|t| [head(Opcode::Text, t.len()), t.clone().into_bytes()].concat()).collect();

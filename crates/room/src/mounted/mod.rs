@@ -1,11 +1,11 @@
-//! Rooms in the tree: what participants offer stands at `room.NAME.PARTICIPANT.TOOL`, and a call of it finds its way into the room.
+//! Rooms in the tree: offers of participants stand at `room.NAME.PARTICIPANT.TOOL`, and calls find their way into the room.
 //!
-//! All rooms are one mount, for a mount has one segment and a call knows one owner; its tools have paths for names, as those of a gate below
-//! have. So lists, pins, rules, budgets, approvals and the record are those of every mount. What is said in a room is decided in
-//! `room_proto::calling` and sent from the gate's own seat (`passage.rs`).
+//! All rooms are one mount, for a mount has one segment and a call knows one owner; its tools have paths for names, as those of a gate
+//! below. So lists, pins, rules, budgets, approvals and the record are the same as for every mount. Messages come from
+//! `room_proto::calling`, and leave from the gate's own seat (`passage.rs`).
 //!
-//! Nothing goes in circles: what is part of the gate is never asked for its tools, what sits in a room is not shown this mount (`tree.rs`),
-//! and a participant that offers this gate's own tree has whatever stands there in a room left out.
+//! Nothing goes in circles: parts of the gate are never asked for tools, seats in a room do not see this mount (`tree.rs`), and a
+//! participant's offer of this gate's own tree loses the tools of rooms.
 
 pub mod offers;
 pub mod passage;
@@ -35,60 +35,60 @@ use call::tree::port::{Opened, Opens, Outgoing, Owner, Upstream, UpstreamError, 
 use call::words::back::Back;
 use call::words::node::Node;
 
-/// What waits for one room; who calls more waits.
+/// Calls in a room's queue; further callers wait.
 const WANTED: usize = 256;
 
-/// The rooms that are mounted, as one server.
+/// The mounted rooms, as a server.
 #[derive(Default)]
-pub struct Mounted {
-    /// By the names of rooms, which are segments.
+pub struct RoomMount {
+    /// By name, which is a segment.
     rooms: RwLock<BTreeMap<String, Room>>,
-    /// How many calls there were.
+    /// Number of calls so far.
     calls: AtomicU64,
 }
 
-/// One room in which the gate sits.
+/// A room with a seat of the gate.
 struct Room {
-    wanted: mpsc::Sender<Wanted>,
-    /// What participants offer, by their segments.
+    wanted: mpsc::Sender<RoomWork>,
+    /// Offers of participants, by segment.
     offers: BTreeMap<String, Offers>,
 }
 
-/// What is wanted of a room.
-pub enum Wanted {
+/// Work for a room.
+pub enum RoomWork {
     Call(Box<Wish>),
     Cancel(CallId),
 }
 
-/// A call that is to be made.
+/// A call to be made.
 pub struct Wish {
     call: CallId,
-    /// Whom it is for.
+    /// Called participant.
     to: String,
-    /// The raw params, as whoever offers the tool takes them.
+    /// Raw params in the participant's form.
     params: Bytes,
     back: Option<Arc<Back>>,
-    /// What the caller wants progress to be named by.
+    /// The caller's progress token.
     token: Option<Bytes>,
     reply: oneshot::Sender<Result<Answer, UpstreamError>>,
 }
 
-impl fmt::Debug for Mounted {
+impl fmt::Debug for RoomMount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mounted")
+        f.write_str("RoomMount")
     }
 }
 
-/// [`Mounted`] as callers know it.
+/// [`RoomMount`] for callers.
 #[derive(Debug)]
-struct RoomUpstream(Arc<Mounted>);
+struct RoomUpstream(Arc<RoomMount>);
 
 impl Upstream for RoomUpstream {
     fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
         Box::pin(self.0.request(out, back))
     }
 
-    /// There is no server that would hear it.
+    /// Drops the notification: no server would hear it.
     fn notify<'a>(&'a self, _: &'a str, _: Bytes) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -111,7 +111,7 @@ impl Upstream for RoomUpstream {
 }
 
 /// Rooms as a mount.
-pub struct RoomFamily(pub Arc<Mounted>);
+pub struct RoomFamily(pub Arc<RoomMount>);
 
 impl Family for RoomFamily {
     fn name(&self) -> &'static str {
@@ -124,12 +124,12 @@ impl Family for RoomFamily {
     }
 }
 
-struct RoomOpens(Arc<Mounted>);
+struct RoomOpens(Arc<RoomMount>);
 
 impl Opens for RoomOpens {
     fn open<'a>(&'a self, _: &'a Arc<Mount>, _: Owner, _: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>> {
         let upstream: Box<dyn Upstream> = Box::new(RoomUpstream(Arc::clone(&self.0)));
-        Box::pin(std::future::ready(Ok((upstream, Mounted::negotiated()))))
+        Box::pin(std::future::ready(Ok((upstream, RoomMount::negotiated()))))
     }
 
     fn kind(&self) -> &'static str {
@@ -149,8 +149,8 @@ impl Opens for RoomOpens {
     }
 }
 
-impl Mounted {
-    /// What there is to say of it, as a server says it of itself.
+impl RoomMount {
+    /// Describes the mount, as a server describes itself.
     pub fn negotiated() -> Negotiated {
         Negotiated {
             // Participants speak without a handshake, in the words of that era.
@@ -162,7 +162,7 @@ impl Mounted {
         }
     }
 
-    /// Answers a request: lists at once, calls when they are answered in the room.
+    /// Answers a request: lists at once, calls after the room's answer.
     pub async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         match out.method {
             "ping" => Ok(Answer::Result(Object::empty())),
@@ -182,19 +182,19 @@ impl Mounted {
         let (reply, mut answer) = oneshot::channel();
         let cancel = back.map(|back| back.cancel.clone()).unwrap_or_default();
         let wish = Wish { call: CallId(call), to, params, back: back.cloned(), token, reply };
-        wanted.send(Wanted::Call(Box::new(wish))).await.map_err(|_| gone())?;
+        wanted.send(RoomWork::Call(Box::new(wish))).await.map_err(|_| gone())?;
         let lost = || UpstreamError::Lost("the gate has lost its seat in the room".into());
         tokio::select! {
             answer = &mut answer => answer.unwrap_or_else(|_| Err(lost())),
             () = cancel.cancelled() => {
                 // A room that is over has nothing left to cancel.
-                drop(wanted.send(Wanted::Cancel(CallId(call))).await);
+                drop(wanted.send(RoomWork::Cancel(CallId(call))).await);
                 Err(UpstreamError::Cancelled)
             }
         }
     }
 
-    /// All that is offered, as the raw result of a list.
+    /// Gives all offers, as the raw result of a list.
     fn list(&self) -> Object {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         let all = rooms.values().flat_map(|room| room.offers.values()).flat_map(Offers::definitions);
@@ -207,8 +207,8 @@ impl Mounted {
         Bytes::from(list).into()
     }
 
-    /// The way to a room, whom to call there, and by which name it knows the tool.
-    fn find(&self, path: &str) -> Option<(mpsc::Sender<Wanted>, String, String)> {
+    /// Finds the room's queue, the participant, and the participant's own name for the tool.
+    fn find(&self, path: &str) -> Option<(mpsc::Sender<RoomWork>, String, String)> {
         let mut segments = path.splitn(3, '.');
         let (room, who, tool) = (segments.next()?, segments.next()?, segments.next()?);
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
@@ -217,26 +217,26 @@ impl Mounted {
         Some((room.wanted.clone(), offers.id().to_owned(), offers.tool(tool)?.to_owned()))
     }
 
-    /// The gate has sat down in a room: what is wanted of it goes there from now on.
-    fn open(&self, topic: &Topic) -> (mpsc::Sender<Wanted>, mpsc::Receiver<Wanted>) {
+    /// Opens a room after the gate has sat down: work goes there from now on.
+    fn open(&self, topic: &Topic) -> (mpsc::Sender<RoomWork>, mpsc::Receiver<RoomWork>) {
         let (wanted, queue) = mpsc::channel(WANTED);
         let room = Room { wanted: wanted.clone(), offers: BTreeMap::new() };
         self.rooms.write().unwrap_or_else(PoisonError::into_inner).insert(topic.as_str().to_owned(), room);
         (wanted, queue)
     }
 
-    /// The gate sits there no more, unless it has sat down anew. Whether anything was offered there.
-    fn close(&self, topic: &Topic, wanted: &mpsc::Sender<Wanted>) -> bool {
+    /// Closes a room, unless the gate has sat down anew; tells whether there were offers.
+    fn close(&self, topic: &Topic, wanted: &mpsc::Sender<RoomWork>) -> bool {
         let mut rooms = self.rooms.write().unwrap_or_else(PoisonError::into_inner);
         let is_this = rooms.get(topic.as_str()).is_some_and(|room| room.wanted.same_channel(wanted));
         let closed = if is_this { rooms.remove(topic.as_str()) } else { None };
         closed.is_some_and(|room| !room.offers.is_empty())
     }
 
-    /// A participant offers this from now on. `false`: that is what was known.
+    /// Takes a participant's new offers; `false`: no change.
     fn offered(&self, topic: &Topic, id: &str, tools: &[Bytes]) -> bool {
         let segment = offers::segment(id);
-        let offers = Offers::of(topic, id, &segment, tools);
+        let offers = Offers::from_definitions(topic, id, &segment, tools);
         let mut rooms = self.rooms.write().unwrap_or_else(PoisonError::into_inner);
         let Some(room) = rooms.get_mut(topic.as_str()) else { return false };
         let before = room.offers.get(segment.as_str());
@@ -259,7 +259,7 @@ impl Mounted {
     }
 }
 
-/// The part of a name in the tree by which a participant is known: its room and itself.
+/// Gives the part of a tree name that stands for a participant: room and participant.
 pub fn whose(name: &str) -> &str {
     let mut dots = name.match_indices('.').map(|(at, _)| at);
     dots.nth(1).map_or(name, |at| &name[..at])

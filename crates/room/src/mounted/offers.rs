@@ -1,4 +1,4 @@
-//! What one participant of a room offers, under the names that it has in the tree. Who it is, and whether anybody may call it, is not known here.
+//! Offers of a participant, under their names in the tree. Knows neither the identity of the participant nor the permission for calls.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use policy::approval::hex;
 use room_proto::name::Topic;
 use sha2::{Digest, Sha256};
 
-/// How many bytes of a hash stand behind a name that had to be changed.
+/// Bytes of the hash behind a changed name.
 const HASHED: usize = 4;
 
-/// What one participant offers.
+/// Offers of a participant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offers {
     id: String,
@@ -25,16 +25,16 @@ pub struct Offers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Tool {
     segment: Segment,
-    /// As the participant knows it.
+    /// The participant's own name for the tool.
     name: String,
-    /// Its definition under the name that it has below the mount.
+    /// The definition, under the name below the mount.
     raw: Bytes,
 }
 
 impl Offers {
-    /// Names raw definitions. Those without a name are left out, and so are those that stand in a room of this gate already: a participant
-    /// that offers the gate's own tree would be listed within itself.
-    pub fn of(topic: &Topic, id: &str, segment: &Segment, definitions: &[Bytes]) -> Self {
+    /// Names raw definitions. Definitions without a name are left out, and those of tools in a room of this gate: a participant that offers
+    /// the gate's own tree would be listed within itself.
+    pub fn from_definitions(topic: &Topic, id: &str, segment: &Segment, definitions: &[Bytes]) -> Self {
         let mut known = BTreeSet::new();
         let named = |raw: &Bytes| Some((Members::again(raw).str("name")?.into_owned(), raw.clone()));
         let kept = definitions.iter().filter_map(named).filter(|(name, _)| !is_of_a_room(name) && known.insert(name.clone()));
@@ -62,13 +62,13 @@ impl Offers {
         self.tools.iter().map(|tool| &tool.raw)
     }
 
-    /// By which name the participant knows the tool of that segment.
+    /// Gives the participant's own name for the tool of a segment.
     pub fn tool(&self, segment: &str) -> Option<&str> {
         self.tools.iter().find(|tool| tool.segment.as_str() == segment).map(|tool| tool.name.as_str())
     }
 }
 
-/// The segment of a participant: its id where that is one. Any other has a hash behind it, so that it is the same whoever else is there.
+/// Gives the segment of a participant: the id, if legal. Any other is followed by a hash, and so does not depend on other participants.
 pub fn segment(id: &str) -> Segment {
     if let Ok(legal) = Segment::new(id) {
         return legal;

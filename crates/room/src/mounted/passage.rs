@@ -1,5 +1,5 @@
-//! The gate's way into one room: drives the machine that asks participants for their tools and calls them, from the seat that the gate has
-//! there. What a message means is not decided here but in `room_proto::calling`.
+//! The gate's way into a room: drives the machine that asks participants for tools and calls them, from the gate's own seat. Does not read
+//! messages: `room_proto::calling` does.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use config::resolved::gate_seat;
 use mcp_proto::catalog::Kind;
 use mcp_proto::client::restore_token;
 use mcp_proto::envelope::{self, Answer, Notification};
-use room_proto::calling::{Answered, Bounds, Calling, Failure, Output};
+use room_proto::calling::{Bounds, CallAnswer, Failure, Output, RoomCaller};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::sitting::CallId;
 use room_proto::voice::Call;
@@ -22,37 +22,37 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Rooms;
 use crate::chair::Chair;
-use crate::mounted::{Wanted, Wish, refused};
+use crate::mounted::{RoomWork, Wish, refused};
 use call::tree::asks;
 use call::tree::port::UpstreamError;
 use call::words::back::Back;
 
-/// Calls at one participant that may be under way: who is slow fills no other's places.
+/// Simultaneous calls at one participant: slow ones fill no places of others.
 const CALLS: usize = 64;
 
-/// One sitting of the gate in a mounted room.
+/// A stay of the gate in a mounted room.
 pub struct Passage<'a> {
     rooms: &'a Arc<Rooms>,
     topic: &'a Topic,
-    calling: Calling,
-    wanted: mpsc::Sender<Wanted>,
-    queue: mpsc::Receiver<Wanted>,
+    calling: RoomCaller,
+    wanted: mpsc::Sender<RoomWork>,
+    queue: mpsc::Receiver<RoomWork>,
     calls: HashMap<CallId, Underway>,
     chair: &'a mut Chair,
 }
 
-/// Event for the gate's place in the room.
+/// Input of the gate's place in the room.
 pub enum PassageInput {
     Message(Bytes),
-    Wanted(Wanted),
+    Wanted(RoomWork),
 }
 
 impl drive::Driver for Passage<'_> {
-    type Machine = Calling;
+    type Machine = RoomCaller;
     type Input = PassageInput;
     type End = ();
 
-    fn machine(&mut self) -> &mut Calling {
+    fn machine(&mut self) -> &mut RoomCaller {
         &mut self.calling
     }
 
@@ -66,16 +66,16 @@ impl drive::Driver for Passage<'_> {
     async fn handle(&mut self, now: Now, input: PassageInput) -> Result<(), ()> {
         match input {
             PassageInput::Message(message) => self.calling.handle_message(now, &message),
-            PassageInput::Wanted(wanted) => self.take(now, wanted),
+            PassageInput::Wanted(wanted) => self.handle_work(now, wanted),
         }
         Ok(())
     }
 
     async fn carry(&mut self, _: Now, output: Output) -> Result<(), ()> {
         match output {
-            Output::Answered { call, answer: Answered::Error(error) } => self.end(call, |_, _| Ok(Answer::Error(error))),
-            Output::Answered { call, answer: Answered::Result(result) } => self.end(call, |_, _| Ok(Answer::Result(result.into()))),
-            Output::Failed { call, why } => self.end(call, |to, topic| failed(&why, to, topic)),
+            Output::Answered { call, answer: CallAnswer::Error(error) } => self.end_call(call, |_, _| Ok(Answer::Error(error))),
+            Output::Answered { call, answer: CallAnswer::Result(result) } => self.end_call(call, |_, _| Ok(Answer::Result(result.into()))),
+            Output::Failed { call, why } => self.end_call(call, |to, topic| failed(&why, to, topic)),
             Output::Notified { call, method, params } => self.notify(call, method, params),
             Output::Offered { id, tools } => {
                 if self.rooms.mounted.offered(self.topic, &id, &tools) {
@@ -93,7 +93,7 @@ impl drive::Driver for Passage<'_> {
 }
 
 struct Underway {
-    /// Whom it is for.
+    /// Called participant.
     to: String,
     back: Option<Arc<Back>>,
     token: Option<Bytes>,
@@ -101,35 +101,35 @@ struct Underway {
 }
 
 impl<'a> Passage<'a> {
-    /// From a chair that was just taken, in a room in which these are part of the gate, too.
+    /// Starts from a fresh chair, in a room with these parts of the gate.
     pub fn new<'b>(rooms: &'a Arc<Rooms>, topic: &'a Topic, chair: &'a mut Chair, seats: impl Iterator<Item = &'b ParticipantId>) -> Self {
         let own: BTreeSet<ParticipantId> = seats.cloned().chain([gate_seat()]).collect();
         let bounds = Bounds { own, calls: CALLS, tools: rooms.gate.limits().tools_per_mount, message_bytes: chair.longest };
-        let calling = Calling::new(bounds, u128::from_ne_bytes(random::bytes()));
+        let calling = RoomCaller::new(bounds, u128::from_ne_bytes(random::bytes()));
         let (wanted, queue) = rooms.mounted.open(topic);
         Self { rooms, topic, calling, wanted, queue, calls: HashMap::new(), chair }
     }
 
-    /// Runs until the chair is taken away.
+    /// Runs until the chair is lost.
     pub async fn run(mut self) {
         drive(&mut self, &SystemClock).await;
     }
 
-    fn take(&mut self, now: Now, wanted: Wanted) {
+    fn handle_work(&mut self, now: Now, wanted: RoomWork) {
         match wanted {
-            Wanted::Call(wish) => {
+            RoomWork::Call(wish) => {
                 let Wish { call, to, params, back, token, reply } = *wish;
                 self.calling.handle_call(now, call, &to, Call { method: "tools/call", params: Some(&params) });
                 self.calls.insert(call, Underway { to, back, token, reply });
             }
-            Wanted::Cancel(call) => {
+            RoomWork::Cancel(call) => {
                 self.calls.remove(&call);
                 self.calling.handle_cancel(now, call, "its caller has cancelled it");
             }
         }
     }
 
-    fn end(&mut self, call: CallId, answer: impl FnOnce(&str, &Topic) -> Result<Answer, UpstreamError>) {
+    fn end_call(&mut self, call: CallId, answer: impl FnOnce(&str, &Topic) -> Result<Answer, UpstreamError>) {
         let Some(Underway { to, reply, .. }) = self.calls.remove(&call) else { return };
         // Who has cancelled it waits for nothing.
         drop(reply.send(answer(&to, self.topic)));
@@ -147,7 +147,7 @@ impl<'a> Passage<'a> {
         }
     }
 
-    /// The tree is made anew, and clients hear of it.
+    /// Renews the tree, and notifies clients.
     fn tell(&self) {
         if let Some(mount) = self.rooms.gate.mounts.find(ROOM_SEGMENT) {
             mount.connections.dirty(&[Kind::Tools]);
@@ -163,7 +163,7 @@ impl Drop for Passage<'_> {
     }
 }
 
-/// What a caller hears of a call that has no answer. What was not made can be made again; of what may have taken effect nobody guesses.
+/// Explains a call without an answer. A call not made can be repeated; the effect of any other is not guessed.
 fn failed(why: &Failure, to: &str, topic: &Topic) -> Result<Answer, UpstreamError> {
     let text = || format!("the participant {to:?} of the room {:?}: {why}", topic.as_str());
     match why {

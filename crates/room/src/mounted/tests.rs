@@ -6,7 +6,7 @@ fn tools(names: &[&str]) -> Vec<Bytes> {
     names.iter().map(|name| Bytes::from(format!(r#"{{"name":{},"v":1.0}}"#, quote(name)))).collect()
 }
 
-fn listed(mounted: &Mounted) -> Vec<String> {
+fn listed(mounted: &RoomMount) -> Vec<String> {
     let list = mounted.list();
     let all = mcp_proto::json::elements(list.members().get("tools").unwrap()).unwrap();
     all.into_iter().map(|raw| Members::again(raw).str("name").unwrap().into_owned()).collect()
@@ -17,8 +17,8 @@ fn topic(name: &str) -> Topic {
 }
 
 #[test]
-fn mx_21_each_tool_has_one_name_in_the_tree_and_leads_to_its_own_participant() {
-    let mounted = Mounted::default();
+fn mx_21_a_tree_name_leads_to_its_own_participant() {
+    let mounted = RoomMount::default();
     let (ops, lab) = (topic("ops"), topic("lab"));
     let (_first, _second) = (mounted.open(&ops), mounted.open(&lab));
     assert!(mounted.offered(&ops, "bot", &tools(&["wipe", "Read File", "wipe", "room__ops__x", "a.b"])));
@@ -33,8 +33,8 @@ fn mx_21_each_tool_has_one_name_in_the_tree_and_leads_to_its_own_participant() {
 }
 
 #[test]
-fn mx_21_nobody_takes_the_name_in_the_tree_that_another_has() {
-    let mounted = Mounted::default();
+fn mx_21_a_taken_tree_name_stays_with_its_owner() {
+    let mounted = RoomMount::default();
     let ops = topic("ops");
     let _queue = mounted.open(&ops);
     // A name that is no segment has one that is the same whoever else is there.
@@ -52,8 +52,8 @@ fn mx_21_nobody_takes_the_name_in_the_tree_that_another_has() {
 }
 
 #[test]
-fn mx_21_a_seat_that_was_taken_anew_is_not_closed_by_the_one_before() {
-    let mounted = Mounted::default();
+fn mx_21_a_new_seat_outlives_the_one_before() {
+    let mounted = RoomMount::default();
     let ops = topic("ops");
     let (before, _queue) = mounted.open(&ops);
     let (now, _queue) = mounted.open(&ops);

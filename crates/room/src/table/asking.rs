@@ -1,5 +1,4 @@
-//! One call of a participant on its way: as whom it is made, and how it is told. The call itself goes the way of every other, and is not
-//! decided on here.
+//! A participant's call on its way: caller, and errors. The call itself goes the way of all calls, not decided here.
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +7,7 @@ use banyan_model::{Era, Segment};
 use bytes::Bytes;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::INITIALIZE;
-use room_proto::sitting::Asked;
+use room_proto::sitting::ServerCall;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::Rooms;
@@ -22,29 +21,29 @@ use call::words::cancel::Cancel;
 use call::words::entered::{AboutClient, Entered};
 use call::words::lane::Lane;
 
-/// What a participant says of its program: nothing.
+/// Description of a participant's program: none.
 const INFO: &[u8] = b"{\"name\":\"mcpx\"}";
 
-/// How a call ended.
-pub type Ended = Result<Answer, CallError>;
+/// Result of a call.
+pub type CallOutcome = Result<Answer, CallError>;
 
 /// A call of a participant.
-pub struct Asking {
+pub struct ParticipantCall {
     pub rooms: Arc<Rooms>,
-    pub asked: Asked,
+    pub asked: ServerCall,
     pub caller: Arc<Caller>,
     pub seated: Arc<Seated>,
     pub cancel: Cancel,
     pub tell: mpsc::Sender<News>,
 }
 
-impl Asking {
-    /// Makes it; what is said meanwhile is told. `agreed`: people may have to agree first, and have.
-    pub async fn run(self, agreed: Option<oneshot::Receiver<Agreed>>) -> Ended {
+impl ParticipantCall {
+    /// Makes the call, and passes on its news. `agreed`: the call waits for an approval.
+    pub async fn run(self, agreed: Option<oneshot::Receiver<Agreed>>) -> CallOutcome {
         let lane = Lane::new();
         let mut said = lane.read(0);
         let back = Back::seated(Arc::clone(&self.caller), Sink::Lane(Arc::clone(&lane)), self.cancel, self.seated);
-        let Asked { call, method, params, id, .. } = self.asked;
+        let ServerCall { call, method, params, id, .. } = self.asked;
         let request = Request { id, method: method.into(), params: params.into() };
         let served = serve(&self.rooms.gate, &request, &back);
         let agreed = async {
@@ -72,7 +71,7 @@ impl Asking {
     }
 }
 
-/// A participant as a caller. It is one of the initialize era, so that what an owner answers is not changed for it, and it can't be asked.
+/// Makes a caller of a participant: of the initialize era, so that answers pass unchanged, and without a way to ask back.
 pub fn caller(rooms: &Rooms, entered: &Entered, mount: Option<Segment>) -> Arc<Caller> {
     let config = rooms.gate.config.load();
     let entered = entered.under(&config);
@@ -95,8 +94,8 @@ pub fn caller(rooms: &Rooms, entered: &Entered, mount: Option<Segment>) -> Arc<C
     })
 }
 
-/// What a participant is told. What the rules refuse looks like what is not there; who runs the gate finds the rule by the decision.
-pub fn told(error: &CallError) -> Told {
+/// Writes an error for a participant. A refusal by rules looks like an absent tool; the operator finds the rule by the decision.
+pub fn shown_error(error: &CallError) -> Told {
     let mut told = error.tell(Era::Initialize);
     if let CallError::NotApproved { why, .. } = error
         && !why.is_empty()

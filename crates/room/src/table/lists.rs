@@ -1,5 +1,5 @@
-//! What a server that sits in a room lists, held against what it listed before, so that participants hear of a change. Who may see what is
-//! not known here: whoever hears of a change asks for the list that is its own.
+//! Lists of a seated server, compared with earlier ones, so that participants hear of changes. Does not know who may see a list entry:
+//! participants ask for lists of their own.
 
 use std::sync::Arc;
 
@@ -9,36 +9,37 @@ use mcp_proto::catalog::Kind;
 use call::tree::catalog::Catalog;
 use call::tree::snapshot::Tree;
 
-/// What one mount lists.
-type Listed = (Segment, Arc<Catalog>);
+/// Lists of a mount.
+type MountLists = (Segment, Arc<Catalog>);
 
-/// The lists as they were in one tree.
+/// The lists in one tree.
 pub struct Lists {
     tree: u64,
-    seen: Vec<Listed>,
+    seen: Vec<MountLists>,
 }
 
 impl Lists {
-    /// Of one mount, or of all that the tree shows in a room.
-    pub fn of(tree: &Tree, mount: Option<&Segment>) -> Self {
+    /// Takes the lists of a mount, or of the whole tree as shown in a room.
+    pub fn of_tree(tree: &Tree, mount: Option<&Segment>) -> Self {
         let shown = tree.branches.iter().filter(|branch| !branch.mount.opens.has_parts());
         let own = shown.filter(|branch| mount.is_none_or(|mount| *mount == branch.mount.config.name));
         Self { tree: tree.number(), seen: own.map(|branch| (branch.mount.config.name.clone(), Arc::clone(&branch.catalog))).collect() }
     }
 
-    /// Takes the tree as it is now: the notifications of what changed.
+    /// Follows the tree; gives the notifications of changes.
     pub fn follow(&mut self, tree: &Tree, mount: Option<&Segment>) -> Vec<&'static str> {
         if tree.number() == self.tree {
             return Vec::new();
         }
-        let before = std::mem::replace(self, Self::of(tree, mount));
+        let before = std::mem::replace(self, Self::of_tree(tree, mount));
         let mut methods: Vec<&str> = Kind::ALL.into_iter().filter(|kind| self.differs(&before, *kind)).map(Kind::list_changed).collect();
         methods.dedup();
         methods
     }
 
     fn differs(&self, before: &Self, kind: Kind) -> bool {
-        let is_same = |(old, new): (&Listed, &Listed)| old.0 == new.0 && (Arc::ptr_eq(&old.1, &new.1) || is_same(&old.1, &new.1, kind));
+        let is_same =
+            |(old, new): (&MountLists, &MountLists)| old.0 == new.0 && (Arc::ptr_eq(&old.1, &new.1) || is_same(&old.1, &new.1, kind));
         self.seen.len() != before.seen.len() || !before.seen.iter().zip(&self.seen).all(is_same)
     }
 }

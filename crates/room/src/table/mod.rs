@@ -1,6 +1,6 @@
-//! What sits in rooms by configuration: mounts, or the whole tree, as participants whose tools others call, and beside them the gate itself,
-//! which fulfils what people have agreed to at its inbox, and calls what others offer in a room that is mounted. Each sits there in tasks of its own, so that none holds up a room. What is asked
-//! of them goes the one way of every call (`call/mod.rs`).
+//! Seats by configuration: mounts, or the whole tree, as participants with tools for others, and beside them the gate itself, which fulfils
+//! proposals approved at its inbox, and calls the offers of others in a mounted room. Each has tasks of its own, so that none holds up a
+//! room. Requests to them go the one way of every call (`call/mod.rs`).
 
 pub mod asking;
 pub mod lists;
@@ -21,12 +21,12 @@ use crate::Rooms;
 use crate::chair::{Chair, Place};
 use crate::mounted::Passage;
 
-/// How long somebody who lost its seat waits before it sits down again.
+/// Pause before a lost seat is taken again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// What the gate may send in its own name.
+/// Capabilities of the gate in its own name.
 const MAY: [&str; 4] = ["mcp/request:*", "mcp/response:*", "mcp/reject:*", "chat"];
 
-/// What sits in the rooms of one gate.
+/// Seats in the rooms of a gate.
 #[derive(Default)]
 pub struct Tables(Mutex<BTreeMap<Topic, Table>>);
 
@@ -36,7 +36,7 @@ struct Table {
 }
 
 impl Tables {
-    /// Takes a configuration: who sits where it is not to gets up, and who is to sits down.
+    /// Applies a configuration: vacates seats, and takes new ones.
     pub fn apply(&self, rooms: &Arc<Rooms>) {
         let config = rooms.gate.config.load_full();
         let wanted = |topic: &Topic| config.rooms.rooms.get(topic).map(|room| &room.seats).filter(|seats| !seats.is_empty());
@@ -57,7 +57,7 @@ impl Tables {
     }
 }
 
-/// Seats all that is to sit in one room.
+/// Fills the seats of a room.
 fn begin(rooms: &Arc<Rooms>, topic: &Topic, seats: &Seats, ends: &CancellationToken) {
     let gate = Place::default();
     let of = |id: &ParticipantId| Sits { rooms: Arc::clone(rooms), topic: topic.clone(), id: id.clone(), gate: gate.clone() };
@@ -71,12 +71,12 @@ fn begin(rooms: &Arc<Rooms>, topic: &Topic, seats: &Seats, ends: &CancellationTo
     }
 }
 
-/// One who sits in a room.
+/// An occupant of a seat.
 pub struct Sits {
     rooms: Arc<Rooms>,
     topic: Topic,
     id: ParticipantId,
-    /// Where the gate itself sits.
+    /// The gate's own place.
     gate: Place,
 }
 
@@ -103,11 +103,11 @@ impl Sits {
         }
     }
 
-    /// A chair, once there is one; `None`: the gate ends.
+    /// Takes a chair, as soon as possible; `None`: the gate ends.
     async fn chair(&self, may: &[&str], preferences: Preferences) -> Option<Chair> {
         loop {
             let config = self.rooms.gate.config.load_full();
-            match Chair::take(&self.rooms, &config.rooms, &self.topic, &self.id, may, preferences).await {
+            match Chair::take_seat(&self.rooms, &config.rooms, &self.topic, &self.id, may, preferences).await {
                 Ok(chair) => return Some(chair),
                 Err(NotSeated::Ending) => return None,
                 Err(why) => {

@@ -1,5 +1,5 @@
-//! One server's seat: drives the machine that decides what is called for whom, and runs the calls beside it. What a message means, and
-//! which of several fulfilments counts, is not decided here but in `room_proto::sitting`.
+//! A server's seat: drives the deciding machine, and runs the calls beside it. Does not read messages, nor choose among several
+//! fulfilments: `room_proto::sitting` does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use config::resolved::gate_seat;
 use mcp_proto::envelope;
 use room_proto::room::{Also, Preferences, Routing};
-use room_proto::sitting::{Asked, Bounds, CallId, Output, Sitting};
+use room_proto::sitting::{Bounds, CallId, Output, SeatedServer, ServerCall};
 use room_proto::voice::Answer;
 use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
@@ -21,72 +21,72 @@ use tokio::task::{Id, JoinSet};
 use crate::Rooms;
 use crate::chair::Chair;
 use crate::table::Sits;
-use crate::table::asking::{Asking, Ended, caller, told};
+use crate::table::asking::{CallOutcome, ParticipantCall, caller, shown_error};
 use crate::table::lists::Lists;
 use call::way::error::CallError;
 use call::way::seated::{Agreed, Proposed, Seated};
 use call::words::cancel::Cancel;
 
-/// What a server may send.
+/// Capabilities of a server.
 pub const MAY: [&str; 2] = ["mcp/response:*", "mcp/request:notifications/*"];
-/// All of the room, so that it sees which request was the first to fulfil a proposal, its own answers included.
+/// The whole room, so that the server sees the first request for a proposal, its own answers included.
 pub const PREFERENCES: Preferences = Preferences { routing: Routing::All, echo: true, also: Also::ALL, history: 0 };
-/// Calls under way at one seat, and those of one participant.
+/// Simultaneous calls at a seat, and those of one participant.
 const CALLS: usize = 64;
 const OF_ONE: usize = 16;
-/// Proposals to one seat that wait at the gate.
+/// Proposals to a seat, waiting at the gate.
 const PROPOSALS: usize = 100;
-/// How long a proposal waits at a gate where nothing does.
+/// Patience of a proposal at a gate without approvals.
 const EXPIRY: Duration = Duration::from_secs(300);
-/// What calls have to say that is not passed on yet.
+/// News of calls not passed on yet.
 const NEWS: usize = 256;
 
-/// A server that sits in a room.
+/// A server with a seat in a room.
 pub struct Seat<'a> {
     sits: &'a Sits,
     chair: Chair,
     /// `None`: the whole tree.
     mount: Option<Segment>,
-    sitting: Sitting,
-    /// What its participants were last told that there is.
+    sitting: SeatedServer,
+    /// Lists announced last.
     lists: Lists,
-    calls: HashMap<CallId, Running>,
-    tasks: JoinSet<Ended>,
+    calls: HashMap<CallId, RunningCall>,
+    tasks: JoinSet<CallOutcome>,
     ids: HashMap<Id, CallId>,
     news: mpsc::Receiver<News>,
     tell: mpsc::Sender<News>,
 }
 
-/// What a call has to say before it ends.
+/// News of a call before its end.
 pub enum News {
-    /// People have agreed to what is proposed.
+    /// An approval of the proposal.
     Agreed(CallId, Agreed),
-    /// The server notifies of something: a whole message.
+    /// A notification of the server: a whole message.
     Said(CallId, Bytes),
 }
 
-struct Running {
+struct RunningCall {
     cancel: Cancel,
     seated: Arc<Seated>,
-    /// Lets a proposed call go out.
+    /// Releases a proposed call.
     fulfilled: Option<oneshot::Sender<()>>,
 }
 
-/// Event for the seat.
+/// Input of the seat.
 pub enum SeatInput {
-    Ended(Id, Ended),
-    /// Notifications that a change of the tree makes due.
+    Ended(Id, CallOutcome),
+    /// Notifications due after a change of the tree.
     Lists(Vec<&'static str>),
     Message(Bytes),
     News(News),
 }
 
 impl drive::Driver for Seat<'_> {
-    type Machine = Sitting;
+    type Machine = SeatedServer;
     type Input = SeatInput;
     type End = ();
 
-    fn machine(&mut self) -> &mut Sitting {
+    fn machine(&mut self) -> &mut SeatedServer {
         &mut self.sitting
     }
 
@@ -134,7 +134,7 @@ impl drive::Driver for Seat<'_> {
             }
             Output::Cancel { call, why } => {
                 if let Some(running) = self.calls.remove(&call) {
-                    running.end(why);
+                    running.cancel_with(why);
                 }
             }
             Output::Dropped { from, why } => {
@@ -162,14 +162,14 @@ impl<'a> Seat<'a> {
             message_bytes: chair.longest,
         };
         let expiry = sits.rooms.gate.config.load().gate.as_deref().map_or(EXPIRY, |gate| gate.expires);
-        let sitting = Sitting::new(bounds, gate_seat(), expiry, u128::from_ne_bytes(random::bytes()));
+        let sitting = SeatedServer::new(bounds, gate_seat(), expiry, u128::from_ne_bytes(random::bytes()));
         let (tell, news) = mpsc::channel(NEWS);
         let (calls, tasks, ids) = (HashMap::new(), JoinSet::new(), HashMap::new());
-        let lists = Lists::of(&sits.rooms.gate.mounts.tree.load(), mount.as_ref());
+        let lists = Lists::of_tree(&sits.rooms.gate.mounts.tree.load(), mount.as_ref());
         Self { sits, chair, mount, sitting, lists, calls, tasks, ids, news, tell }
     }
 
-    /// Runs until its chair is taken away.
+    /// Runs until the chair is lost.
     pub async fn run(mut self) {
         drive(&mut self, &SystemClock).await;
     }
@@ -190,7 +190,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    fn ended(&mut self, now: Now, id: Id, ended: &Ended) {
+    fn ended(&mut self, now: Now, id: Id, ended: &CallOutcome) {
         // What it said before it ended comes first.
         while let Ok(news) = self.news.try_recv() {
             self.hear(now, news);
@@ -202,7 +202,7 @@ impl<'a> Seat<'a> {
             return match ended {
                 Ok(envelope::Answer::Result(result)) => self.sitting.handle_answer(now, call, Answer::Result(result)),
                 Ok(envelope::Answer::Error(error)) => self.sitting.handle_answer(now, call, Answer::Error(error)),
-                Err(error) => self.sitting.handle_answer(now, call, Answer::Error(&told(error).object())),
+                Err(error) => self.sitting.handle_answer(now, call, Answer::Error(&shown_error(error).object())),
             };
         }
         match ended {
@@ -210,7 +210,7 @@ impl<'a> Seat<'a> {
                 let why = if why.is_empty() { String::new() } else { format!(": {why}") };
                 self.sitting.handle_rejection(now, call, &format!("{} at the gate{why}", standing.as_str()));
             }
-            Err(error) => self.sitting.handle_left(now, call, &told(error).message),
+            Err(error) => self.sitting.handle_left(now, call, &shown_error(error).message),
             Ok(_) => self.sitting.handle_left(now, call, "nothing of it has to be approved"),
         }
     }
@@ -219,8 +219,8 @@ impl<'a> Seat<'a> {
         self.sits.topic.as_str().into()
     }
 
-    /// A proposal waits at the gate where calls can. Where none ever does, those in the room decide alone.
-    fn propose(&mut self, now: Now, asked: Asked) {
+    /// Lets a proposal wait at a gate with approvals. At any other the room decides alone.
+    fn propose(&mut self, now: Now, asked: ServerCall) {
         if self.rooms().gate.config.load().gate.is_none() {
             return self.sitting.handle_unheld(asked.call);
         }
@@ -229,33 +229,33 @@ impl<'a> Seat<'a> {
     }
 
     /// Begins a call, in a task of its own.
-    fn begin(&mut self, now: Now, asked: Asked, seated: Arc<Seated>, proposed: Option<Proposed>) {
+    fn begin(&mut self, now: Now, asked: ServerCall, seated: Arc<Seated>, proposed: Option<Proposed>) {
         let Some(entered) = self.rooms().who.is(&self.sits.topic, &asked.by) else {
-            return self.sitting.handle_answer(now, asked.call, Answer::Error(&told(&CallError::Cancelled).object()));
+            return self.sitting.handle_answer(now, asked.call, Answer::Error(&shown_error(&CallError::Cancelled).object()));
         };
         let caller = caller(self.rooms(), &entered, self.mount.clone());
         let cancel = Cancel::default();
         let (call, (agreed, fulfilled)) = (asked.call, proposed.map(|ends| (ends.agreed, ends.fulfilled)).unzip());
         let rooms = Arc::clone(self.rooms());
-        let asking = Asking { rooms, asked, caller, seated: Arc::clone(&seated), cancel: cancel.clone(), tell: self.tell.clone() };
+        let asking = ParticipantCall { rooms, asked, caller, seated: Arc::clone(&seated), cancel: cancel.clone(), tell: self.tell.clone() };
         let task = self.tasks.spawn(asking.run(agreed));
         self.ids.insert(task.id(), call);
-        self.calls.insert(call, Running { cancel, seated, fulfilled });
+        self.calls.insert(call, RunningCall { cancel, seated, fulfilled });
     }
 }
 
 impl Drop for Seat<'_> {
     fn drop(&mut self) {
         for (_, running) in self.calls.drain() {
-            running.end(format!("the seat {:?} in the room {:?} is gone", self.sits.id.as_str(), self.sits.topic.as_str()));
+            running.cancel_with(format!("the seat {:?} in the room {:?} is gone", self.sits.id.as_str(), self.sits.topic.as_str()));
         }
         // They end by themselves, each in its own way.
         self.tasks.detach_all();
     }
 }
 
-impl Running {
-    fn end(self, why: String) {
+impl RunningCall {
+    fn cancel_with(self, why: String) {
         self.seated.end(why);
         self.cancel.cancel();
     }

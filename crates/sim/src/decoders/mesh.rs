@@ -3,7 +3,7 @@
 use banyan_model::{QualifiedName, Segment};
 use mcp_proto::mcpax::{self, Peer};
 use mesh_proto::annotation::{Annotation, Transport};
-use mesh_proto::message::{Alive, Method, ParentIs, Refused, Registered, Request};
+use mesh_proto::message::{HeartbeatAnswer, Method, ParentAnswer, ReceivedRefusal, RegistrationResult, Request};
 use mesh_proto::namespace::PageCursor;
 use mesh_proto::parent::Claim;
 use mesh_proto::relay;
@@ -24,16 +24,16 @@ pub(super) fn messages(data: &[u8]) {
             }
         }
     }
-    if let Ok(result) = Registered::decode(data) {
-        assert_eq!(Registered::decode(result.encode().as_bytes()), Ok(result));
+    if let Ok(result) = RegistrationResult::decode(data) {
+        assert_eq!(RegistrationResult::decode(result.encode().as_bytes()), Ok(result));
     }
-    if let Ok(result) = Alive::decode(data) {
-        assert_eq!(Alive::decode(result.encode().as_bytes()), Ok(result));
+    if let Ok(result) = HeartbeatAnswer::decode(data) {
+        assert_eq!(HeartbeatAnswer::decode(result.encode().as_bytes()), Ok(result));
     }
-    if let Ok(result) = ParentIs::decode(data) {
-        assert_eq!(ParentIs::decode(result.encode().as_bytes()), Ok(result));
+    if let Ok(result) = ParentAnswer::decode(data) {
+        assert_eq!(ParentAnswer::decode(result.encode().as_bytes()), Ok(result));
     }
-    let refused = Refused::decode(data);
+    let refused = ReceivedRefusal::decode(data);
     assert!(refused.reason.chars().count() <= 200 && refused.hint.chars().count() <= 1000);
 }
 

@@ -5,7 +5,7 @@ use room_proto::envelope::{Envelope, PROTOCOL};
 use room_proto::kind::Kind;
 use room_proto::mew::{Inward, Join, Outward, Translator, object_of, pattern_of};
 use room_proto::participant;
-use room_proto::websocket::{End, Reader, Received, WebSocketError};
+use room_proto::websocket::{End, Reader, WebSocketError, WebSocketEvent};
 use serde_json::Value;
 
 /// An envelope that can be read says what another reader finds in it; a refused envelope is answered with the reason and its own id. That
@@ -113,13 +113,13 @@ pub(super) fn websocket(data: &[u8]) {
     const MOST: usize = 1 << 10;
     let [choice, frames @ ..] = data else { return };
     let end = if choice & 1 == 0 { End::Server } else { End::Client };
-    let read = |piece: usize| -> Result<Vec<Received>, WebSocketError> {
+    let read = |piece: usize| -> Result<Vec<WebSocketEvent>, WebSocketError> {
         let mut reader = Reader::new(end, MOST);
         let mut all = Vec::new();
         for piece in frames.chunks(piece.max(1)) {
             reader.handle_bytes(piece);
             while let Some(received) = reader.poll()? {
-                assert!(!matches!(all.last(), Some(Received::Close(..))), "something comes behind the end");
+                assert!(!matches!(all.last(), Some(WebSocketEvent::Close(..))), "something comes behind the end");
                 all.push(received);
             }
             assert!(reader.held() <= frames.len());
@@ -130,9 +130,9 @@ pub(super) fn websocket(data: &[u8]) {
     assert_eq!(read(usize::from(*choice)), whole);
     for received in whole.iter().flatten() {
         match received {
-            Received::Text(text) => assert!(text.len() <= MOST && std::str::from_utf8(text).is_ok()),
-            Received::Ping(payload) | Received::Pong(payload) => assert!(payload.len() <= 125),
-            Received::Close(code, reason) => assert!(reason.len() <= 123 && code.is_none_or(|code| code >= 1000)),
+            WebSocketEvent::Text(text) => assert!(text.len() <= MOST && std::str::from_utf8(text).is_ok()),
+            WebSocketEvent::Ping(payload) | WebSocketEvent::Pong(payload) => assert!(payload.len() <= 125),
+            WebSocketEvent::Close(code, reason) => assert!(reason.len() <= 123 && code.is_none_or(|code| code >= 1000)),
         }
     }
 }

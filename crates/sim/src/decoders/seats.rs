@@ -6,15 +6,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::{Machine, Now};
 use bytes::Bytes;
-use room_proto::automation::{self, Automation, Kept};
-use room_proto::calling::{self, Calling};
+use room_proto::automation::{self, Automation, AutomationState};
+use room_proto::calling::{self, RoomCaller};
 use room_proto::capability::Capabilities;
 use room_proto::chain::Bounds;
 use room_proto::envelope::Envelope;
 use room_proto::name::ParticipantId;
 use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Participant, check};
-use room_proto::sitting::{self, CallId, Sitting};
+use room_proto::sitting::{self, CallId, SeatedServer};
 use room_proto::voice::{Answer, Call};
 
 const NAMES: [&str; 3] = ["files", "gate", "boss"];
@@ -35,8 +35,8 @@ pub(super) fn seat(data: &[u8]) {
 
 struct Seats {
     now: Now,
-    sitting: Sitting,
-    calling: Calling,
+    sitting: SeatedServer,
+    calling: RoomCaller,
     boss: Orchestrator,
     /// Calls asked of the server.
     asked: BTreeSet<CallId>,
@@ -51,12 +51,12 @@ impl Seats {
         let (files, gate, boss) = (files?, gate?, boss?);
         let bounds = sitting::Bounds { room: "ops".into(), name: files.clone(), calls: 4, of_one: 2, proposals: 2, message_bytes: MOST };
         let calls = calling::Bounds { own: [files, gate.clone()].into(), calls: 2, tools: 3, message_bytes: MOST };
-        let automation = Automation::new(automation::Bounds { evidence: 2, ..automation::Bounds::default() }, Kept::default());
+        let automation = Automation::new(automation::Bounds { evidence: 2, ..automation::Bounds::default() }, AutomationState::default());
         let participant = Participant::new(Bounds::default(), MOST, 3);
         let mut seats = Self {
             now: Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH },
-            sitting: Sitting::new(bounds, gate, Duration::from_secs(60), 1),
-            calling: Calling::new(calls, 2),
+            sitting: SeatedServer::new(bounds, gate, Duration::from_secs(60), 1),
+            calling: RoomCaller::new(calls, 2),
             boss: Orchestrator::new(participant, automation, [boss, ParticipantId::new("ann").ok()?].into()),
             asked: BTreeSet::new(),
             open: BTreeSet::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use room_proto::room::Closed;
+use room_proto::room::CloseReason;
 
 use super::message::{Fault, Message, PATTERNS};
 use super::said::SentMessage;
@@ -59,7 +59,7 @@ pub(super) struct Reference {
     slow: Vec<u64>,
     /// Messages expected since the last look.
     pub(super) sent: BTreeMap<u64, Vec<SentMessage>>,
-    pub(super) closed: BTreeMap<u64, Closed>,
+    pub(super) closed: BTreeMap<u64, CloseReason>,
 }
 
 impl Reference {
@@ -80,7 +80,7 @@ impl Reference {
         }
         if let Some(old) = old {
             self.members.remove(&old);
-            self.closed.insert(old, Closed::Replaced);
+            self.closed.insert(old, CloseReason::Replaced);
         }
         let mut capabilities = given.clone();
         for (pattern, added) in self.changed.get(name).into_iter().flatten() {
@@ -96,7 +96,7 @@ impl Reference {
         true
     }
 
-    pub(super) fn leave(&mut self, connection: u64, why: Option<Closed>) {
+    pub(super) fn leave(&mut self, connection: u64, why: Option<CloseReason>) {
         let Some(member) = self.members.remove(&connection) else { return };
         self.closed.extend(why.map(|why| (connection, why)));
         self.tell(&SentMessage::Left(member.name), |_, _| true);
@@ -145,7 +145,7 @@ impl Reference {
             let error = SentMessage::Error(code.to_owned(), known.then(|| message.id.clone()));
             self.tell(&error, |to, _| to == connection);
         } else {
-            self.leave(connection, Some(Closed::Misbehaved));
+            self.leave(connection, Some(CloseReason::Misbehaved));
         }
         self.cut();
     }
@@ -154,7 +154,7 @@ impl Reference {
     pub(super) fn cut(&mut self) {
         while !self.slow.is_empty() {
             let connection = self.slow.remove(0);
-            self.leave(connection, Some(Closed::SlowReader));
+            self.leave(connection, Some(CloseReason::SlowReader));
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use banyan_model::{Machine, Now};
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Also, Change, Closed, Event, Joining, Preferences, Rate, Room, RoomOutput, Routing, Settings, Transmit};
+use room_proto::room::{Also, Change, CloseReason, Event, Newcomer, Preferences, Rate, Room, RoomOutput, Routing, Settings, Transmit};
 
 use super::message::{Message, PATTERNS};
 use super::reference::{BURST, EACH_MS, PARTICIPANTS, QUEUE, REFUSED_BURST, REFUSED_EACH_MS, Reference};
@@ -106,7 +106,7 @@ impl World {
         let (directed, echo) = (self.random.percent(30), self.random.percent(70));
         self.trace(format!("{name} joins over {connection} with {given:?}, directed {directed}, echo {echo}"));
         let capabilities = Capabilities::read(given.iter().map(String::as_str)).map_err(|error| error.to_string())?;
-        let joining = Joining {
+        let newcomer = Newcomer {
             id: named(name)?,
             capabilities,
             preferences: preferences(directed, echo),
@@ -114,9 +114,9 @@ impl World {
             is_own: false,
             is_steward: false,
         };
-        let outcome = self.room.handle_join(self.now, ConnectionId(connection), joining);
+        let outcome = self.room.handle_join(self.now, ConnectionId(connection), newcomer);
         if self.reference.join(connection, name, &given, (directed, echo)) != outcome.is_ok() {
-            return Err(format!("joining ends with {outcome:?}"));
+            return Err(format!("newcomer ends with {outcome:?}"));
         }
         if outcome.is_ok() {
             let lazy = self.random.percent(30);
@@ -201,7 +201,7 @@ impl World {
         let Some((connection, name)) = self.random.pick(&NAMES).and_then(|name| self.seat(name)) else { return Ok(()) };
         self.trace(format!("an admin puts {name} out"));
         self.room.handle_dismissal(self.now, &named(&name)?).map_err(|error| error.to_string())?;
-        self.reference.leave(connection, Some(Closed::Dismissed));
+        self.reference.leave(connection, Some(CloseReason::Dismissed));
         self.reference.cut();
         Ok(())
     }
@@ -216,7 +216,7 @@ impl World {
 
     /// Carries out the room's wishes, compares them with the expected ones, and lets readers read.
     fn settle(&mut self) -> StepResult {
-        let (mut sent, mut closed): (BTreeMap<u64, Vec<SentMessage>>, BTreeMap<u64, Closed>) = (BTreeMap::new(), BTreeMap::new());
+        let (mut sent, mut closed): (BTreeMap<u64, Vec<SentMessage>>, BTreeMap<u64, CloseReason>) = (BTreeMap::new(), BTreeMap::new());
         while let Some(output) = self.room.poll_output() {
             match output {
                 RoomOutput::Event(event) => self.count_event(&event),

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::{Machine, Now};
 use bytes::Bytes;
-use room_proto::calling::{self, Answered, Calling, Failure};
+use room_proto::calling::{self, CallAnswer, Failure, RoomCaller};
 use room_proto::capability::Capabilities;
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Also, Joining, Preferences, Room, RoomOutput, Routing, Settings, Transmit};
-use room_proto::sitting::{self, CallId, Sitting};
+use room_proto::room::{Also, Newcomer, Preferences, Room, RoomOutput, Routing, Settings, Transmit};
+use room_proto::sitting::{self, CallId, SeatedServer};
 use room_proto::voice::{Answer, Call};
 use serde_json::{Value, json};
 
@@ -46,8 +46,8 @@ pub(super) struct World {
     random: Random,
     now: Now,
     room: Room,
-    sitting: Sitting,
-    calling: Calling,
+    sitting: SeatedServer,
+    calling: RoomCaller,
     reference: Reference,
     /// Unread messages of each participant.
     unread: BTreeMap<&'static str, VecDeque<Bytes>>,
@@ -79,8 +79,8 @@ impl World {
             random: Random::new(seed),
             now: Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH },
             room: Room::new(Topic::new("sim").unwrap_or_else(|error| panic!("{error}")), Settings::default(), u128::from(seed)),
-            sitting: Sitting::new(bounds, named("gate"), Duration::from_secs(3_600), u128::from(seed) + 1),
-            calling: Calling::new(calls, u128::from(seed) + 2),
+            sitting: SeatedServer::new(bounds, named("gate"), Duration::from_secs(3_600), u128::from(seed) + 1),
+            calling: RoomCaller::new(calls, u128::from(seed) + 2),
             reference: Reference::default(),
             unread: BTreeMap::new(),
             over: BTreeMap::new(),
@@ -144,7 +144,7 @@ impl World {
         let connection = self.connections;
         let (_, may) = WHO.into_iter().find(|(id, _)| *id == name).unwrap_or(WHO[0]);
         let routing = if name == "gate" { Routing::Directed } else { Routing::All };
-        let joining = Joining {
+        let newcomer = Newcomer {
             id: ParticipantId::new(name).map_err(|error| error.to_string())?,
             capabilities: Capabilities::read(may.iter().copied()).map_err(|error| error.to_string())?,
             preferences: Preferences { routing, echo: name == "files", also: Also::ALL, history: 0 },
@@ -154,7 +154,7 @@ impl World {
         };
         self.over.insert(connection, name);
         self.unread.insert(name, VecDeque::new());
-        self.room.handle_join(self.now, ConnectionId(connection), joining).map_err(|error| error.to_string())?;
+        self.room.handle_join(self.now, ConnectionId(connection), newcomer).map_err(|error| error.to_string())?;
         self.settle()
     }
 
@@ -416,8 +416,8 @@ impl World {
         match output {
             calling::Output::Answered { call: CallId(call), answer } => {
                 let said = match &answer {
-                    Answered::Result(result) => serde_json::from_slice::<Value>(result).ok().and_then(|result| result["n"].as_u64()),
-                    Answered::Error(_) => None,
+                    CallAnswer::Result(result) => serde_json::from_slice::<Value>(result).ok().and_then(|result| result["n"].as_u64()),
+                    CallAnswer::Error(_) => None,
                 };
                 self.note("has answered", "participant");
                 self.reference.ends(call, Some(said.unwrap_or_default()), false)

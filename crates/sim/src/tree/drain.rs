@@ -3,10 +3,10 @@
 use banyan_model::Machine;
 use mesh_proto::child;
 use mesh_proto::id::{CallId, LinkId};
-use mesh_proto::message::{Method, Registered};
+use mesh_proto::message::{Method, RegistrationResult};
 use mesh_proto::parent::{self, Parent};
-use mesh_proto::refusal::{Ended, Refusal};
-use mesh_proto::relay::{Relayed, source};
+use mesh_proto::refusal::{Refusal, SessionEnd};
+use mesh_proto::relay::{RelayOutput, source};
 
 use super::network::Body;
 use super::plan::INTERVAL;
@@ -66,12 +66,12 @@ impl World {
             }
             parent::Event::Ended { session, segment, why } => {
                 self.trace(|| format!("n{at} ended `{segment}`: {why:?}"));
-                if why == Ended::Cycle
+                if why == SessionEnd::Cycle
                     && let Some(node) = self.nodes.iter_mut().find(|node| node.segment == segment)
                 {
                     node.put_out = Some(self.now);
                 }
-                if why != Ended::Replaced {
+                if why != SessionEnd::Replaced {
                     self.reference.ended(at, &segment);
                 }
                 self.over(at, session, why);
@@ -83,7 +83,7 @@ impl World {
         Ok(())
     }
 
-    fn over(&mut self, at: usize, session: mesh_proto::id::SessionKey, why: Ended) {
+    fn over(&mut self, at: usize, session: mesh_proto::id::SessionKey, why: SessionEnd) {
         self.moved = true;
         self.outcome.count(why.as_str());
         if let Some(machines) = self.nodes[at].machines.as_mut() {
@@ -92,8 +92,8 @@ impl World {
     }
 
     /// Nobody may be given up for silence who was heard of within three intervals, unless the clock jumped.
-    fn may_be_lost(&self, at: usize, segment: &banyan_model::Segment, why: Ended) -> Result<(), String> {
-        let Some(owner) = self.reference.owner(at, segment).filter(|_| why == Ended::Silent) else { return Ok(()) };
+    fn may_be_lost(&self, at: usize, segment: &banyan_model::Segment, why: SessionEnd) -> Result<(), String> {
+        let Some(owner) = self.reference.owner(at, segment).filter(|_| why == SessionEnd::Silent) else { return Ok(()) };
         let early = owner.heard + INTERVAL * 3 > self.now + INTERVAL / 100;
         if early && self.nodes[at].jumped < owner.heard {
             return Err(format!("n{at} gave up `{segment}`, which it had heard of at {:?}, at {:?}", owner.heard, self.now));
@@ -128,7 +128,7 @@ impl World {
                 }
             }
             (NodeRequest::Register(register), Ok(result)) => {
-                let registered = Registered::decode(result.as_bytes()).map_err(|refusal| refusal.to_string())?;
+                let registered = RegistrationResult::decode(result.as_bytes()).map_err(|refusal| refusal.to_string())?;
                 let from = self.network.links[&link].child;
                 let principal = self.nodes.get(from).map_or("liar", |node| &*node.identity.principal).to_owned();
                 let proven = self.nodes.get(from).is_some_and(|node| !node.identity.proven.is_empty());
@@ -195,8 +195,8 @@ impl World {
         }
     }
 
-    fn relayed(&mut self, at: usize, relayed: Relayed) -> Result<(), String> {
-        let Relayed::Notification { segment, bytes } = relayed else {
+    fn relayed(&mut self, at: usize, relayed: RelayOutput) -> Result<(), String> {
+        let RelayOutput::Notification { segment, bytes } = relayed else {
             self.outcome.count("overflows");
             return Ok(());
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use banyan_model::Segment;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{NodeId, SessionId};
-use mesh_proto::message::{Deregister, Heartbeat, Register, Registered, Request, Subtree, SubtreeChange};
+use mesh_proto::message::{Deregister, Heartbeat, Register, RegistrationResult, Request, Subtree, SubtreeChange};
 
 use super::node::Node;
 use super::plan::INTERVAL;
@@ -97,7 +97,7 @@ impl Liar {
     pub(super) fn hear(&mut self, answer: &Result<String, String>) {
         match answer {
             Ok(result) => {
-                if let Ok(registered) = Registered::decode(result.as_bytes()) {
+                if let Ok(registered) = RegistrationResult::decode(result.as_bytes()) {
                     self.session = Some(registered.session);
                 }
             }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use banyan_model::Now;
 use mesh_proto::id::{CallId, LinkId, RequestId};
 use mesh_proto::message::{Method, Register, Request};
-use mesh_proto::parent::Incoming;
+use mesh_proto::parent::IncomingRequest;
 use mesh_proto::reply::Reply;
 
 use super::liar::Liar;
@@ -285,7 +285,7 @@ impl World {
         let local = self.local(at);
         let Some(parent) = self.nodes[at].machines.as_mut().and_then(|machines| machines.parent.as_mut()) else { return };
         let request = RequestId(call.0);
-        let incoming = Incoming { link: LinkId(link), request, identity: &identity, method, params: params.as_bytes() };
+        let incoming = IncomingRequest { link: LinkId(link), request, identity: &identity, method, params: params.as_bytes() };
         parent.handle_request(local, &incoming);
     }
 

@@ -1,4 +1,4 @@
-//! Promises of a [`crate::Bus`]. That news come without delay is not promised.
+//! Promises of a [`crate::Bus`]. Promptness is not promised.
 
 use super::stores::StorePlace;
 

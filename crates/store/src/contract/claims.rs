@@ -1,4 +1,4 @@
-//! Promises of [`crate::Claims`]. Whether a claim holds is not tried here.
+//! Promises of [`crate::Claims`]. Validity of claims is not tried here.
 
 use banyan_model::Segment;
 use mesh_proto::authority::Authority;

@@ -1,4 +1,4 @@
-//! Promises of a [`Journal`]. The reader that comes with a journal gives the lines of its record; whether these lie in files is not known here.
+//! Promises of a [`Journal`]. The reader beside a journal gives the lines of the record; nothing here knows files.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use audit::record::{Changed, Intent, Outcome, Record, Refused};
 
 use crate::{Journal, Refusal, Way};
 
-/// Journal without entries, and what reads the lines of its record.
+/// Journal without entries, with a reader for the lines of the record.
 pub type Fresh = (Arc<dyn Journal>, Box<dyn Fn() -> Vec<Vec<u8>>>);
 
 /// Tries every promise, each on a fresh journal.
@@ -28,7 +28,7 @@ fn outcome() -> Outcome<'static> {
     Outcome { ending: "done".into(), ..Outcome::default() }
 }
 
-/// Reads the lines back; each follows the one before.
+/// Reads the lines back, and checks the chain.
 fn entries(lines: &[Vec<u8>]) -> Vec<Entry<'_>> {
     let mut chain = Chain::new();
     lines.iter().map(|line| line.strip_suffix(b"\n").unwrap_or(line)).for_each(|line| drop(chain.follow(line).unwrap()));

@@ -1,4 +1,4 @@
-//! Promises of [`crate::Lessons`]. What stands in a lesson is not tried here.
+//! Promises of [`crate::Lessons`]. Content of lessons is not tried here.
 
 use super::stores::StorePlace;
 use crate::Lesson;

@@ -1,4 +1,4 @@
-//! Promises of [`crate::Pending`]. What a row says is not tried here.
+//! Promises of [`crate::Pending`]. Content of rows is not tried here.
 
 use super::stores::StorePlace;
 use crate::pending::KEPT;
@@ -44,7 +44,7 @@ pub(super) fn what_is_over_for_long_is_forgotten(place: &StorePlace) {
     assert_eq!(all(place, "a", RowKind::Approval, KEPT + 101), ["one"]);
 }
 
-/// Each adds one to what is there, and tries again where another did so meanwhile: none of it is lost.
+/// Lets several gates count up one row, with a retry after each conflict: no increment is lost.
 pub(super) fn no_turn_writes_over_what_another_wrote_meanwhile(place: &StorePlace) {
     const TIMES: u32 = 50;
     std::thread::scope(|scope| {

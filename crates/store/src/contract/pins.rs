@@ -1,4 +1,4 @@
-//! Promises of [`crate::Pins`]. How a definition stands is not tried here.
+//! Promises of [`crate::Pins`]. Standing of definitions is not tried here.
 
 use policy::pin::{Definition, Kind, Standing, Why};
 

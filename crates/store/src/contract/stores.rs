@@ -1,11 +1,11 @@
-//! Promises of [`Stores`]. Where the stores lie is not known here.
+//! Promises of [`Stores`]. Their place is not known here.
 
 use std::sync::Arc;
 
 use super::{bus, claims, lessons, pending, pins};
 use crate::Stores;
 
-/// One place, opened by each call as another gate or a later run opens it.
+/// A place for stores, opened by each call as another gate or a later run would.
 pub type StorePlace = Box<dyn Fn() -> Arc<dyn Stores>>;
 
 /// Tries every promise, each at a fresh place.

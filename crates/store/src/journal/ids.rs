@@ -1,4 +1,4 @@
-//! Ids of calls: the beginning is the run's, the rest a number. No two calls have the same, and no id is kept here.
+//! Ids of calls: the run's beginning, and a number. Ids are unique, and not kept here.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -26,7 +26,7 @@ impl CallIds {
         CallId { number: self.next.fetch_add(1, Relaxed) }
     }
 
-    /// Spells an id as records do: the run's, and its number.
+    /// Spells an id as records do: the run's beginning, and the number.
     pub fn spelled(&self, call: CallId) -> String {
         let number = call.number;
         let digits = (u64::BITS - (number | 1).leading_zeros()).div_ceil(4);
@@ -38,7 +38,7 @@ impl CallIds {
         id
     }
 
-    /// W3C trace context for a call that came without one, so that gates below record it under one trace.
+    /// W3C trace context for a call without one, so that gates below record all parts under one trace.
     pub fn traceparent(&self, call: CallId) -> String {
         format!("00-{}{:016x}-{:016x}-00", self.run, call.number + 1, call.number + 1)
     }

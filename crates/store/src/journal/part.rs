@@ -1,4 +1,4 @@
-//! Part of the record that the entries of one principal take. How large a part may be is not decided here.
+//! Part of the record with the entries of a principal. Does not bound parts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,24 +7,24 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Part {
     principal: Arc<str>,
-    /// Bytes that stand in no tally of a file yet.
+    /// Bytes counted in no file's tally yet.
     fresh: AtomicU64,
-    /// Time until which calls are refused, in seconds since 1970; 0: calls are made.
+    /// End of refused calls, in seconds since 1970; 0: calls are made.
     until: AtomicU64,
 }
 
-/// Principal whose entries take more than its share of the record.
+/// Principal beyond its share of the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverShare {
     pub principal: Arc<str>,
     pub bytes: u64,
-    /// Time at which calls are made again, in seconds since 1970.
+    /// Time from which calls are made again, in seconds since 1970.
     pub until: u64,
 }
 
 impl Part {
     /// Makes the empty part of a principal.
-    pub fn of(principal: &Arc<str>) -> Arc<Self> {
+    pub fn empty(principal: &Arc<str>) -> Arc<Self> {
         Arc::new(Self { principal: Arc::clone(principal), fresh: AtomicU64::new(0), until: AtomicU64::new(0) })
     }
 
@@ -33,12 +33,12 @@ impl Part {
         &self.principal
     }
 
-    /// Time until which calls of the principal are refused, in seconds since 1970; `None`: calls are made.
+    /// End of the principal's refused calls, in seconds since 1970; `None`: calls are made.
     pub fn refused_until(&self) -> Option<u64> {
         Some(self.until.load(Relaxed)).filter(|until| *until > 0)
     }
 
-    /// Sets that time; gives the one before.
+    /// Sets the end of refused calls; gives the previous.
     pub fn refuse_until(&self, until: Option<u64>) -> Option<u64> {
         Some(self.until.swap(until.unwrap_or(0), Relaxed)).filter(|until| *until > 0)
     }
@@ -48,12 +48,12 @@ impl Part {
         self.fresh.fetch_add(bytes, Relaxed);
     }
 
-    /// Bytes that were counted and not taken.
+    /// Bytes counted and not taken.
     pub fn fresh(&self) -> u64 {
         self.fresh.load(Relaxed)
     }
 
-    /// Takes those bytes.
+    /// Takes the counted bytes.
     pub fn take_fresh(&self) -> u64 {
         self.fresh.swap(0, Relaxed)
     }

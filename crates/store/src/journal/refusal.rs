@@ -1,4 +1,4 @@
-//! Refusals as the record has them: of calls, and of registrations. How many of them stand there is not decided here.
+//! Refusals of calls and registrations, as in the record. Does not bound their number.
 
 use audit::bounds::clip;
 use audit::record::{Intent, Record, Refused, Registration, Text};
@@ -6,7 +6,7 @@ use audit::shape::LEFT_OUT;
 
 /// Longest text in an entry that counts refusals, in bytes.
 pub(super) const BRIEF: usize = 256;
-/// Most rules that such an entry names.
+/// Most rules named by such an entry.
 const RULES: usize = 4;
 
 /// A refusal.
@@ -19,7 +19,7 @@ pub enum Refusal<'a> {
     Registration(Registration<'a>),
 }
 
-/// The reason of all registrations that are refused, where they are counted. What is wrong with one is text of its sender, in part.
+/// The reason of all refused registrations, where they are counted. The particular fault is the sender's text, in part.
 pub const REGISTRATION: &str = "registration";
 
 impl Refusal<'_> {
@@ -39,7 +39,7 @@ impl Refusal<'_> {
         }
     }
 
-    /// Short copy that is kept of the first of many.
+    /// Makes a short copy, kept of the first of many.
     pub(super) fn brief(&self) -> Refusal<'static> {
         match self {
             Self::Call(Refused { code, count, intent, reason, rules }) => {
@@ -81,7 +81,7 @@ impl Refusal<'_> {
         self
     }
 
-    /// Sets the number of refusals that the entry counts.
+    /// Sets the number of refusals counted by the entry.
     pub(super) fn counted(mut self, many: u64) -> Self {
         let (Self::Call(Refused { count, .. }) | Self::Registration(Registration { count, .. })) = &mut self;
         *count = Some(many).filter(|many| *many > 1);

@@ -1,6 +1,6 @@
-//! Refusals that come again and again: the first of a minute stand in the record one by one, the others as one entry that counts them. What
-//! refusals may take of the record is bounded in bytes, for each principal and for all, so that whoever is refused pushes nothing out of it.
-//! Time is an argument, and nothing is written here.
+//! Repeated refusals: the first of a minute stand in the record one by one, the others in one entry with their number. Refusals' bytes in
+//! the record are bounded, for each principal and for all, so that refused principals push nothing out of the record. Time is an argument,
+//! and nothing is written here.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ use super::refusal::{BRIEF, Refusal};
 /// Refusals of one principal for one reason that get an entry each, within the window below.
 const ALONE: u32 = 30;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Principals, and reasons of one principal, that are counted separately. All others share one account.
+/// Principals, and reasons of one principal, counted separately. All others share one account.
 const MOST_PRINCIPALS: usize = 1024;
 const MOST_REASONS: usize = 12;
 /// Idle time after which an account is forgotten.
 const IDLE: Duration = Duration::from_secs(600);
-/// The parts of the record's size that refusals may take at once, and in a day; the part of that for one principal.
+/// Parts of the record's size for refusals: at once, and in a day; and the part of a principal in both.
 const AT_ONCE: u64 = 64;
 const A_DAY: u64 = 32;
 const OF_ONE: u64 = 8;
@@ -30,9 +30,9 @@ const OF_ONE: u64 = 8;
 pub enum Way {
     /// An entry of its own.
     Alone,
-    /// The first of those that one entry counts: its description is wanted.
+    /// The first refusal of a counting entry: its description is wanted.
     First,
-    /// Part of the count of such an entry, and no more.
+    /// Part of the count of an entry, and no more.
     Counted,
 }
 
@@ -40,7 +40,7 @@ pub enum Way {
 #[derive(Debug)]
 pub struct Repeats {
     accounts: HashMap<Box<str>, Account>,
-    /// Refusals of all principals that are not counted separately.
+    /// Refusals of all principals not counted separately.
     others: Account,
     all: Allowance,
     one: Allowance,
@@ -59,12 +59,12 @@ struct Account {
 struct Count {
     since: Instant,
     alone: u32,
-    /// Number of refusals that wait for the entry that counts them, and the first of them.
+    /// Number of refusals waiting for their counting entry, and the first of them.
     waiting: u64,
     first: Option<Refusal<'static>>,
 }
 
-/// Bytes that may be written: so many at most, and so many more in a day.
+/// Bytes still to be written: at most `most`, growing by `daily` in a day.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
     most: i64,
@@ -74,7 +74,7 @@ struct Allowance {
 }
 
 impl Allowance {
-    fn of(most: u64, daily: u64, at: Instant) -> Self {
+    fn new(most: u64, daily: u64, at: Instant) -> Self {
         let [most, daily] = [most, daily].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX).max(1));
         Self { most, daily, left: most, at }
     }
@@ -117,12 +117,12 @@ impl Repeats {
     /// Makes counts for a record of about this size, in bytes.
     pub fn new(size: u64, now: Instant) -> Self {
         let (most, daily) = (size / AT_ONCE, size / A_DAY);
-        let one = Allowance::of(most / OF_ONE, daily / OF_ONE, now);
-        Self { accounts: HashMap::new(), others: Account::new(one, now), all: Allowance::of(most, daily, now), one }
+        let one = Allowance::new(most / OF_ONE, daily / OF_ONE, now);
+        Self { accounts: HashMap::new(), others: Account::new(one, now), all: Allowance::new(most, daily, now), one }
     }
 
     /// Counts a refusal; gives its way into the record. `is_full`: no refusal gets an entry of its own.
-    pub fn take(&mut self, principal: &str, reason: &str, is_full: bool, now: Instant) -> Way {
+    pub fn count(&mut self, principal: &str, reason: &str, is_full: bool, now: Instant) -> Way {
         let all_has = self.all.has_some(now);
         let account = self.account(principal, now);
         let has_room = all_has && account.allowance.has_some(now) && !is_full;
@@ -138,7 +138,7 @@ impl Repeats {
         if count.waiting == 1 { Way::First } else { Way::Counted }
     }
 
-    /// An entry of so many bytes was written for a principal.
+    /// Charges an entry of `facts` bytes to a principal.
     pub fn spend(&mut self, principal: &str, facts: usize, now: Instant) {
         let bytes = i64::try_from(facts as u64 + AROUND).unwrap_or(i64::MAX);
         let account = self.account(principal, now);
@@ -146,14 +146,14 @@ impl Repeats {
         self.all.left = self.all.left.saturating_sub(bytes);
     }
 
-    /// Keeps what is said of the first one that is counted.
+    /// Keeps the description of the first counted refusal.
     pub fn keep(&mut self, refusal: &Refusal<'_>, now: Instant) {
         let is_told_apart = self.accounts.contains_key(clip(refusal.principal(), BRIEF));
         let count = self.account(refusal.principal(), now).count(refusal.reason(), now);
         count.first = Some(if is_told_apart { refusal.brief() } else { refusal.brief().anonymous() });
     }
 
-    /// The entries that count others and are due; `is_end`: all of them, for none can come later.
+    /// Gives the counting entries now due; `is_end`: all of them, for none can come later.
     pub fn due(&mut self, now: Instant, is_end: bool) -> Vec<Record<'static>> {
         let mut due = Vec::new();
         let all = &mut self.all;
@@ -201,9 +201,9 @@ mod tests {
         Refusal::Call(Refused { code: -32602, count: None, intent, reason: reason.into(), rules: Vec::new() })
     }
 
-    /// One refusal as the journal takes it; whether it stands by itself.
+    /// Passes a refusal as a journal does; tells whether the refusal stands by itself.
     fn refuse(repeats: &mut Repeats, principal: &str, reason: &str, now: Instant) -> bool {
-        match repeats.take(principal, reason, false, now) {
+        match repeats.count(principal, reason, false, now) {
             Way::Alone => repeats.spend(principal, 2000, now),
             Way::First => repeats.keep(&refused(principal, reason), now),
             Way::Counted => {}
@@ -220,22 +220,22 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_minute_stand_alone_and_the_others_are_counted_each_principal_for_itself() {
+    fn the_first_refusals_of_a_minute_stand_alone() {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
         let mut repeats = Repeats::new(256 << 20, start);
         let alone = (0..100).filter(|_| refuse(&mut repeats, "a", "unknown", start)).count();
         assert_eq!(alone, ALONE as usize);
-        assert!(refuse(&mut repeats, "b", "unknown", start) && repeats.take("a", "forbidden", false, start) == Way::Alone);
+        assert!(refuse(&mut repeats, "b", "unknown", start) && repeats.count("a", "forbidden", false, start) == Way::Alone);
         assert_eq!(counts(&repeats.due(start + 59 * second, false)), []);
         assert_eq!(counts(&repeats.due(start + 60 * second, false)), [("a".to_owned(), 70)]);
         assert!(refuse(&mut repeats, "a", "unknown", start + 61 * second), "a new minute");
-        assert_eq!(repeats.take("a", "unknown", true, start + 61 * second), Way::First, "nothing stands alone in a full record");
+        assert_eq!(repeats.count("a", "unknown", true, start + 61 * second), Way::First, "nothing stands alone in a full record");
         repeats.keep(&refused("a", "unknown"), start + 61 * second);
         assert_eq!(counts(&repeats.due(start + 61 * second, true)), [("a".to_owned(), 1)], "none is forgotten when the gate ends");
     }
 
     #[test]
-    fn h6_what_refusals_take_of_a_record_in_a_month_is_bounded_for_one_principal_and_for_all() {
+    fn h6_refusals_of_a_month_take_bounded_bytes() {
         let (start, size) = (Instant::now(), 64 << 20);
         for (principals, most) in [(1_u64, size / AT_ONCE / OF_ONE + 30 * size / A_DAY / OF_ONE), (500, size / AT_ONCE + 30 * size / A_DAY)]
         {
@@ -246,7 +246,7 @@ mod tests {
                 for principal in 0..principals.min(40) {
                     let name = format!("p{}", (principal + step * 40) % principals);
                     for _ in 0..2 {
-                        if repeats.take(&name, "unknown", false, now) == Way::Alone {
+                        if repeats.count(&name, "unknown", false, now) == Way::Alone {
                             repeats.spend(&name, 2000, now);
                             written += 2000 + AROUND;
                         } else {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_those_that_are_not_told_apart_are_counted_together() {
+    fn accounts_beyond_the_bound_are_counted_together() {
         let start = Instant::now();
         let mut repeats = Repeats::new(1 << 40, start);
         for number in 0..MOST_PRINCIPALS * 2 {

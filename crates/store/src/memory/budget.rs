@@ -1,4 +1,4 @@
-//! Budgets of one gate by itself. What fits is decided in the crate `policy`, not here.
+//! Budgets of a single gate. Does not decide on limits: the crate `policy` does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ impl Budgets for MemoryBudget {
 }
 
 impl CallerPurse for Mutex<Purse<BudgetAccount>> {
-    fn take(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, RefusedAccount<BudgetAccount>> {
+    fn charge(&self, accounts: &[(BudgetAccount, Limits)], charge: Charge) -> Result<Held<BudgetAccount>, RefusedAccount<BudgetAccount>> {
         lock(self).take(accounts, charge, Instant::now())
     }
 

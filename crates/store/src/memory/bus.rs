@@ -1,4 +1,4 @@
-//! News among gates in one process. What was told is not kept: only that something was.
+//! News among gates in one process. Keeps no content of news.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use super::lock;
 use crate::Bus;
 
-/// Everybody who listens.
+/// All listeners.
 pub(super) type BusLine = Mutex<Vec<Weak<Notify>>>;
 
 /// End of a line.

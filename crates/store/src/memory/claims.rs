@@ -1,4 +1,4 @@
-//! Claims in memory. Whether a claim holds is not decided here.
+//! Claims in memory. Does not judge claims.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

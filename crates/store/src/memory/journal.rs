@@ -1,4 +1,4 @@
-//! Record in memory: a real chain, of which the newest entries are kept. No principal has too large a part of it, for it is never full.
+//! Record in memory: a real chain, of which the newest entries are kept. Never full, so that no principal has too large a part.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, ready};
 
 use crate::{AROUND, CallIds, Journal, JournalError, OverShare, Part, Refusal, Repeats, Standing, Ticket, Way};
 
-/// Bytes of entries that are kept; the oldest go first.
+/// Bytes of entries kept; the oldest go first.
 const MOST: usize = 16 << 20;
 
 /// Record that ends with the process.
@@ -54,7 +54,7 @@ impl Default for MemoryJournal {
 }
 
 impl MemoryJournal {
-    /// Begins a record whose ids of calls begin with these hexadecimal digits.
+    /// Begins a record. Ids of calls begin with these hexadecimal digits.
     pub fn new(random: &str) -> Self {
         Self {
             ids: CallIds::new(random),
@@ -66,7 +66,7 @@ impl MemoryJournal {
         }
     }
 
-    /// Lines of the entries that are kept, the oldest first.
+    /// Lines of kept entries, the oldest first.
     pub fn lines(&self) -> Vec<Vec<u8>> {
         lock(&self.kept).lines.iter().cloned().collect()
     }
@@ -123,7 +123,7 @@ impl Journal for MemoryJournal {
         let mut parts = lock(&self.parts);
         parts.retain(|name, part| Arc::strong_count(part) > 1 || **name == *principal);
         let name: Arc<str> = principal.into();
-        Arc::clone(parts.entry(Arc::clone(&name)).or_insert_with(|| Part::of(&name)))
+        Arc::clone(parts.entry(Arc::clone(&name)).or_insert_with(|| Part::empty(&name)))
     }
 
     fn share_by(&self, _percent: usize) {}
@@ -156,7 +156,7 @@ impl Journal for MemoryJournal {
     }
 
     fn count_refusal(&self, principal: &str, reason: &str) -> Way {
-        lock(&self.repeats).take(principal, reason, false, Instant::now())
+        lock(&self.repeats).count(principal, reason, false, Instant::now())
     }
 
     fn refuse(&self, way: Way, refusal: Refusal<'_>) {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_entries_go_where_the_record_has_its_size() {
+    fn the_oldest_entries_go_beyond_the_size() {
         let mut kept = Lines::default();
         (0..5).for_each(|_| kept.push(vec![b'x'; MOST / 4]));
         assert_eq!((kept.lines.len(), kept.bytes, kept.removed), (4, MOST, 1));

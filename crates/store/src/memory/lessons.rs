@@ -1,4 +1,4 @@
-//! Lessons in memory. What stands in a lesson is not known here.
+//! Lessons in memory. Does not know the content of a lesson.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

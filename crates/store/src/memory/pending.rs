@@ -1,5 +1,5 @@
-//! Rows of approvals in memory. Turns keep nobody from writing: the revision at the end of one is held against that of its beginning. What a row
-//! says is not known here.
+//! Rows of approvals in memory. Turns keep nobody from writing: the revision at the end of a turn is compared with the beginning. Does not
+//! know the content of a row.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Definitions in memory. How a definition stands is not decided here.
+//! Definitions in memory. Does not judge definitions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,17 @@ use crate::{Pins, StoreError};
 
 #[derive(Clone, Default)]
 struct State {
-    /// In the order in which they came.
+    /// In order of arrival.
     pins: Vec<Pin>,
     gates: Vec<Source>,
-    /// Looks by their number, from 1: when, and at what.
+    /// Looks by number, from 1: time, mount and kind.
     looks: BTreeMap<i64, (u64, String, Kind)>,
 }
 
 #[derive(Default)]
 pub(super) struct PinShelf {
     state: Mutex<State>,
-    /// Held by whoever works with one go.
+    /// Held during the work of one go.
     turn: Mutex<()>,
 }
 
@@ -32,13 +32,13 @@ pub(super) fn open(shared: &Arc<PinShelf>) -> Box<dyn Pins> {
 }
 
 impl State {
-    fn of<'a>(&'a self, source: &'a Source, kind: Kind) -> impl Iterator<Item = &'a Pin> {
+    fn of_kind<'a>(&'a self, source: &'a Source, kind: Kind) -> impl Iterator<Item = &'a Pin> {
         self.pins.iter().filter(move |pin| pin.source == *source && pin.kind == kind)
     }
 
     fn add(&mut self, pin: &Pin) {
         let is_same = |own: &&Pin| own.name == pin.name && own.definition == pin.definition;
-        if self.of(&pin.source, pin.kind).any(|own| is_same(&own)) {
+        if self.of_kind(&pin.source, pin.kind).any(|own| is_same(&own)) {
             return;
         }
         self.pins.push(pin.clone());
@@ -74,7 +74,7 @@ impl Pins for MemoryPins {
 
     fn known(&self, source: &Source, kind: Kind) -> Result<BTreeMap<String, Vec<Known>>, StoreError> {
         let mut known: BTreeMap<String, Vec<Known>> = BTreeMap::new();
-        for pin in lock(&self.0.state).of(source, kind) {
+        for pin in lock(&self.0.state).of_kind(source, kind) {
             let one = Known { hash: pin.definition.hash(), standing: pin.standing, why: pin.why };
             known.entry(pin.name.clone()).or_default().push(one);
         }
@@ -83,7 +83,8 @@ impl Pins for MemoryPins {
 
     fn add(&mut self, source: &Source, kind: Kind, pins: &[Pin]) -> Result<(), StoreError> {
         let mut state = lock(&self.0.state);
-        let (count, held) = (state.of(source, kind).count(), state.of(source, kind).filter(|pin| pin.standing == Standing::Held).count());
+        let (count, held) =
+            (state.of_kind(source, kind).count(), state.of_kind(source, kind).filter(|pin| pin.standing == Standing::Held).count());
         let (most, most_held) = if kind.comes_and_goes() { (MOST_PASSING, MOST_PASSING_HELD) } else { (MOST, MOST) };
         let (waiting, good): (Vec<&Pin>, Vec<&Pin>) = pins.iter().partition(|pin| pin.standing == Standing::Held);
         let waiting = waiting.into_iter().take(most_held.saturating_sub(held));
@@ -95,7 +96,7 @@ impl Pins for MemoryPins {
 
     fn last_good(&self, source: &Source, kind: Kind, name: &str) -> Result<Option<Definition>, StoreError> {
         let state = lock(&self.0.state);
-        let good = state.of(source, kind).filter(|pin| pin.name == name && pin.standing == Standing::Accepted);
+        let good = state.of_kind(source, kind).filter(|pin| pin.name == name && pin.standing == Standing::Accepted);
         Ok(good.max_by_key(|pin| pin.since).map(|pin| pin.definition.clone()))
     }
 

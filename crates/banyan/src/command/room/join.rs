@@ -15,7 +15,7 @@ use room_proto::chain::{Bounds, ChainId};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Event, Participant};
-use room_proto::voice::{Answer, Call, Ending, Spoken, Unsaid};
+use room_proto::voice::{Answer, Call, Ending, SpeechError, Utterance};
 use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
 use serde_json::json;
@@ -251,7 +251,7 @@ impl Table<'_> {
     /// Carries out a typed command.
     fn answer(&mut self, now: Now, asked: TypedCommand) -> Result<(), Failure> {
         let attendance = &mut self.attendance;
-        let mut say = |spoken: Result<Spoken, Unsaid>| {
+        let mut say = |spoken: Result<Utterance, SpeechError>| {
             let spoken = spoken.map_err(|why| Failure::Refused(why.to_string()))?;
             attendance.send(&spoken.bytes);
             Ok(())
@@ -261,8 +261,8 @@ impl Table<'_> {
             TypedCommand::Approve { number, to } => {
                 say(room.fulfil(now, ChainId(number), &to.iter().map(String::as_str).collect::<Vec<_>>()))
             }
-            TypedCommand::Reject { number, reason } => say(room.end(now, ChainId(number), Ending::Reject, reason.as_deref())),
-            TypedCommand::Withdraw { number } => say(room.end(now, ChainId(number), Ending::Withdraw, None)),
+            TypedCommand::Reject { number, reason } => say(room.end_proposal(now, ChainId(number), Ending::Reject, reason.as_deref())),
+            TypedCommand::Withdraw { number } => say(room.end_proposal(now, ChainId(number), Ending::Withdraw, None)),
             TypedCommand::Pause { who, seconds, reason } => {
                 say(room.pause(now, &[&who], seconds, reason.as_deref()))?;
                 self.print([format!("{} is asked to pause; /resume {0} ends it", printable(&who))])

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use banyan_model::Timestamp;
-use room_proto::automation::{Act, Automation, Bounds, Event, Kept, Limits, Offer, Rule};
+use room_proto::automation::{Act, Automation, AutomationState, Bounds, Event, Limits, Offer, Rule};
 use room_proto::chain::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -23,14 +23,14 @@ pub(super) struct Shelf {
 #[derive(Serialize, Deserialize)]
 struct RulesFile {
     room: String,
-    kept: Kept,
+    kept: AutomationState,
 }
 
 impl Shelf {
     /// Reads the kept rules, and remembers the place for later ones.
     pub(super) fn open(room: &str, path: Option<&Path>) -> Result<(Self, Automation), Failure> {
         let written = path.map(read).transpose()?.flatten();
-        let written = written.unwrap_or_else(|| RulesFile { room: room.to_owned(), kept: Kept::default() });
+        let written = written.unwrap_or_else(|| RulesFile { room: room.to_owned(), kept: AutomationState::default() });
         if written.room != room {
             let (path, of) = (path.unwrap_or(Path::new("")).display(), &written.room);
             return Err(Failure::Refused(format!("{path} holds the rules of the room {of:?}: name another file for this one")));

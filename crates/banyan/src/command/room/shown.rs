@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use json::Members;
 use room_proto::capability::Pattern;
-use room_proto::chain::{Chain, Chains, Found, Outcome, State, Step};
+use room_proto::chain::{Chain, Chains, MessageRole, Outcome, State, Step};
 use room_proto::kind::Kind;
-use room_proto::participant::{Event, Participant, Said};
+use room_proto::participant::{ChatMessage, Event, Participant};
 
 use crate::output::{Look, Output};
 use crate::printable::printable;
@@ -19,7 +19,7 @@ const MOST: usize = 300;
 pub(super) fn line(event: &Event, room: &Participant, output: &Output) -> Option<String> {
     let dim = |text: String| output.paint(Look::Dim, &text);
     match event {
-        Event::Asked(_) | Event::Linked { found: Found::Unrelated, .. } => None,
+        Event::Asked(_) | Event::Linked { found: MessageRole::Unrelated, .. } => None,
         Event::Dropped { from, why } => Some(output.paint(Look::Warn, &printable(&format!("dropped a message of {from}: {why}")))),
         Event::Expired(id) => Some(dim(format!("#{} has expired", id.0))),
         Event::Joined { id } => Some(dim(format!("{} is here", printable(id)))),
@@ -68,44 +68,44 @@ pub(super) fn open(room: &Participant, output: &Output) -> Vec<String> {
     room.chains().open().filter_map(|(id, chain)| told((id, chain))).collect()
 }
 
-fn chat(said: &Said, room: &Participant, output: &Output) -> String {
+fn chat(said: &ChatMessage, room: &Participant, output: &Output) -> String {
     let to = if said.to.is_empty() { String::new() } else { format!(" (to {})", printable(&said.to.join(", "))) };
     let is_own = room.me().is_some_and(|me| me.as_str() == said.from);
     let name = output.paint(if is_own { Look::Dim } else { Look::Strong }, &printable(&said.from));
     format!("{name}{to}: {}", printable(&said.text))
 }
 
-fn linked(found: Found, from: &str, payload: &[u8], chains: &Chains, output: &Output) -> Option<String> {
+fn linked(found: MessageRole, from: &str, payload: &[u8], chains: &Chains, output: &Output) -> Option<String> {
     let from = printable(from);
     match found {
         // What somebody offers is asked by programs, a room that is mounted of everybody who comes.
-        Found::Answered(id) | Found::Requested(id) if chains.get(id).is_some_and(lists) => None,
-        Found::Answered(id) => Some(answered(id.0, chains.get(id)?, &from, payload, output)),
-        Found::Deviates { proposal, request } => Some(output.paint(
+        MessageRole::Answered(id) | MessageRole::Requested(id) if chains.get(id).is_some_and(lists) => None,
+        MessageRole::Answered(id) => Some(answered(id.0, chains.get(id)?, &from, payload, output)),
+        MessageRole::Deviates { proposal, request } => Some(output.paint(
             Look::Warn,
             &format!("#{} {from} does something else for #{}: {}", request.0, proposal.0, called(chains.get(request)?, payload)),
         )),
-        Found::Ended(id) => {
+        MessageRole::Ended(id) => {
             let chain = chains.get(id)?;
             let reason = chain.reason.as_deref().map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
             Some(format!("#{} {} by {from}{reason}", id.0, chain.state.word()))
         }
-        Found::Fulfilled(id) => {
+        MessageRole::Fulfilled(id) => {
             let chain = chains.get(id)?;
             let rule = chain.rule.as_deref().map(|rule| format!(" by {}", printable(rule))).unwrap_or_default();
             Some(format!("#{} approved by {from}{rule}: {}", id.0, called(chain, payload)))
         }
-        Found::Late { proposal, request, state } => Some(format!(
+        MessageRole::Late { proposal, request, state } => Some(format!(
             "#{} {from} does #{} too, which was {}: {}",
             request.0,
             proposal.0,
             state.word(),
             called(chains.get(request)?, payload)
         )),
-        Found::Proposed(id) => proposal(id, chains.get(id)?, payload, output),
-        Found::Requested(id) => Some(format!("#{} {from} calls {}", id.0, called(chains.get(id)?, payload))),
-        Found::Repeated | Found::Stray => Some(output.paint(Look::Dim, &format!("{from} sent what belongs to nothing here"))),
-        Found::Unrelated => None,
+        MessageRole::Proposed(id) => proposal(id, chains.get(id)?, payload, output),
+        MessageRole::Requested(id) => Some(format!("#{} {from} calls {}", id.0, called(chains.get(id)?, payload))),
+        MessageRole::Repeated | MessageRole::Stray => Some(output.paint(Look::Dim, &format!("{from} sent what belongs to nothing here"))),
+        MessageRole::Unrelated => None,
     }
 }
 

@@ -55,7 +55,7 @@ pub fn take(budget: &dyn Budgets, config: &Config, caller: &Caller, charge: Char
         return Ok(None);
     }
     let purse = budget.purse(name);
-    match purse.take(&accounts, charge) {
+    match purse.charge(&accounts, charge) {
         Ok(held) => Ok(Some(Spending { purse, held: Some(held) })),
         Err(refused) => Err((refused.account.0, refused.why)),
     }

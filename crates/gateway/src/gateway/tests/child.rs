@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use std::sync::Arc;
 
 use crate::Gateway;
-use mesh::link::{self, Link, Said};
+use mesh::link::{self, Link, LinkMessage};
 
 const BEAT: Duration = Duration::from_millis(300);
 const PARENT: &str = "11111111-1111-4111-8111-111111111111";
@@ -28,7 +28,7 @@ const SESSION: &str = "0123456789abcdef";
 /// A parent's end of a link.
 struct ByHand {
     link: Arc<Link>,
-    said: mpsc::Receiver<Said>,
+    said: mpsc::Receiver<LinkMessage>,
 }
 
 impl ByHand {
@@ -40,7 +40,7 @@ impl ByHand {
             let (upgrade, taken) = (hyper::upgrade::on(&mut request), taken.clone());
             assert_eq!((request.uri().path(), request.headers()["mcpax-heartbeat-ms"].to_str().unwrap()), ("/link", "300"));
             tokio::spawn(async move {
-                let link = link::take(upgrade.await.unwrap(), BEAT).await.unwrap();
+                let link = link::accept(upgrade.await.unwrap(), BEAT).await.unwrap();
                 taken.send(link).await.unwrap();
             });
             let mut response = Response::new(Empty::<Bytes>::new());
@@ -58,8 +58,8 @@ impl ByHand {
     async fn asked(&mut self, wanted: &str) -> (Bytes, Value) {
         loop {
             match self.said.recv().await.unwrap() {
-                Said::Request { id, method, params } if method == wanted => return (id, serde_json::from_slice(&params).unwrap()),
-                Said::Request { .. } | Said::Notification { .. } => {}
+                LinkMessage::Request { id, method, params } if method == wanted => return (id, serde_json::from_slice(&params).unwrap()),
+                LinkMessage::Request { .. } | LinkMessage::Notification { .. } => {}
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use room_proto::websocket::{End, Opcode, Reader, Received, close, frame};
+use room_proto::websocket::{End, Opcode, Reader, WebSocketEvent, close, frame};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -102,10 +102,10 @@ impl Socket {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    async fn received(&mut self) -> Option<Received> {
+    async fn received(&mut self) -> Option<WebSocketEvent> {
         loop {
             match self.frames.poll().unwrap() {
-                Some(Received::Ping(payload)) => {
+                Some(WebSocketEvent::Ping(payload)) => {
                     self.stream.write_all(&frame(Opcode::Pong, &payload, Some(MASK))).await.unwrap();
                 }
                 Some(received) => return Some(received),
@@ -124,7 +124,7 @@ impl Socket {
     /// The next message, as it stands.
     pub(crate) async fn next_text(&mut self) -> String {
         match self.received().await {
-            Some(Received::Text(text)) => String::from_utf8(text.to_vec()).unwrap(),
+            Some(WebSocketEvent::Text(text)) => String::from_utf8(text.to_vec()).unwrap(),
             other => panic!("no message: {other:?}"),
         }
     }
@@ -148,7 +148,7 @@ impl Socket {
     pub(crate) async fn pong(&mut self, payload: &[u8]) -> Vec<u8> {
         self.stream.write_all(&frame(Opcode::Ping, payload, Some(MASK))).await.unwrap();
         match self.received().await {
-            Some(Received::Pong(payload)) => payload.to_vec(),
+            Some(WebSocketEvent::Pong(payload)) => payload.to_vec(),
             other => panic!("no pong: {other:?}"),
         }
     }
@@ -157,7 +157,7 @@ impl Socket {
     pub(crate) async fn closed(&mut self) -> (Option<u16>, String) {
         loop {
             match self.received().await {
-                Some(Received::Close(code, why)) => {
+                Some(WebSocketEvent::Close(code, why)) => {
                     drop(self.stream.write_all(&close(code.unwrap_or(1000), "", Some(MASK))).await);
                     return (code, why);
                 }
@@ -170,6 +170,6 @@ impl Socket {
     /// Closes in order, and waits until the gate has as well.
     pub(crate) async fn leave(mut self) {
         self.stream.write_all(&close(1000, "", Some(MASK))).await.unwrap();
-        while !matches!(self.received().await, Some(Received::Close(..)) | None) {}
+        while !matches!(self.received().await, Some(WebSocketEvent::Close(..)) | None) {}
     }
 }

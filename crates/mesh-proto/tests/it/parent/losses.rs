@@ -1,4 +1,4 @@
-//! What becomes of the tools of those who are lost, and of those who come all at once.
+//! Tools of lost subservers, and crowds of registrants.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use banyan_model::Segment;
 use mesh_proto::annotation::AuthScope;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId};
-use mesh_proto::message::{Above, Register, Request, SubtreeChange};
+use mesh_proto::message::{Ancestry, Register, Request, SubtreeChange};
 use mesh_proto::parent::{Demand, Event, Target};
-use mesh_proto::refusal::{Ended, Holder, Refusal};
+use mesh_proto::refusal::{Holder, Refusal, SessionEnd};
 
 use super::world::{OWN, SECOND, World, aggregator, at, plain};
 
 #[test]
-fn nobody_takes_what_a_lost_subserver_may_come_back_for() {
+fn a_lost_subservers_segment_is_kept_for_it() {
     let mut world = World::new();
     world.register(1, plain(1, "a")).unwrap();
     world.list("a", &["get"]);
@@ -29,7 +29,7 @@ fn nobody_takes_what_a_lost_subserver_may_come_back_for() {
 }
 
 #[test]
-fn ax_60_a_lost_subserver_is_announced_and_its_tools_come_back_with_it() {
+fn ax_60_a_loss_is_announced_and_the_return_restores_tools() {
     let mut world = World::new();
     world.register(1, plain(1, "a")).unwrap();
     world.list("a", &["get"]);
@@ -37,7 +37,7 @@ fn ax_60_a_lost_subserver_is_announced_and_its_tools_come_back_with_it() {
     world.events.clear();
     world.parent.handle_link_lost(at(world.now), LinkId(1));
     world.drain();
-    let lost = Event::SubserverLost { session, segment: Segment::nearest("a"), why: Ended::LinkLost };
+    let lost = Event::SubserverLost { session, segment: Segment::nearest("a"), why: SessionEnd::LinkLost };
     assert_eq!(world.events, [lost, Event::NamespaceChanged]);
     world.register(2, plain(1, "a")).unwrap();
     world.list("a", &["get"]);
@@ -45,7 +45,7 @@ fn ax_60_a_lost_subserver_is_announced_and_its_tools_come_back_with_it() {
 }
 
 #[test]
-fn ax_61_tools_of_a_lost_subserver_stay_as_degraded_for_a_while() {
+fn ax_61_tools_of_a_lost_subserver_stay_degraded_meanwhile() {
     for (grace, after) in [(SECOND * 300, SECOND * 299), (Duration::ZERO, Duration::ZERO)] {
         let mut world = World::with(|settings| settings.grace = grace);
         world.register(1, plain(1, "a")).unwrap();
@@ -55,7 +55,7 @@ fn ax_61_tools_of_a_lost_subserver_stay_as_degraded_for_a_while() {
         world.pass(after);
         if !grace.is_zero() {
             let Some(Target::Degraded(degraded)) = world.parent.target("a") else { panic!("not degraded") };
-            assert_eq!((degraded.since, degraded.why, degraded.retry_after), (since, Ended::LinkLost, SECOND));
+            assert_eq!((degraded.since, degraded.why, degraded.retry_after), (since, SessionEnd::LinkLost, SECOND));
             assert!(world.listed() == ["a.get"]);
             world.pass(SECOND * 2);
         }
@@ -64,7 +64,7 @@ fn ax_61_tools_of_a_lost_subserver_stay_as_degraded_for_a_while() {
 }
 
 #[test]
-fn ax_62_a_lost_aggregator_takes_its_whole_subtree_with_it_and_brings_it_back() {
+fn ax_62_a_lost_aggregator_takes_and_restores_its_subtree() {
     let mut world = World::new();
     world.register(1, aggregator(1, "a", &[2, 3])).unwrap();
     world.list("a", &["b.c.get", "b.get", "get"]);
@@ -78,25 +78,25 @@ fn ax_62_a_lost_aggregator_takes_its_whole_subtree_with_it_and_brings_it_back() 
 }
 
 #[test]
-fn ax_10_names_that_no_longer_fit_below_what_stands_above_are_withheld() {
+fn ax_10_names_too_long_under_a_new_ancestry_are_withheld() {
     let mut world = World::new();
     world.register(1, aggregator(1, "a", &[])).unwrap();
     let long = vec!["x".repeat(60); 3].join(".");
     world.list("a", &["get", &long]);
     assert_eq!(world.listed().len(), 2);
-    world.parent.handle_above(Above { ancestors: vec![], prefix_length: 100 });
+    world.parent.handle_above(Ancestry { ancestors: vec![], prefix_length: 100 });
     assert_eq!(world.listed(), ["a.get"]);
     assert!(matches!(
-        world.register(2, plain(2, &"y".repeat(63))).map(|_| world.parent.handle_above(Above { ancestors: vec![], prefix_length: 250 })),
+        world.register(2, plain(2, &"y".repeat(63))).map(|_| world.parent.handle_above(Ancestry { ancestors: vec![], prefix_length: 250 })),
         Ok(())
     ));
     assert!(matches!(world.register(3, plain(3, "abcdef")), Err(Refusal::NameTooLong { .. })));
-    world.parent.handle_above(Above::default());
+    world.parent.handle_above(Ancestry::default());
     assert_eq!(world.listed().len(), 2);
 }
 
 #[test]
-fn ax_41_what_a_subserver_is_registered_for_bounds_what_is_listed() {
+fn ax_41_the_registered_scope_bounds_the_list() {
     let mut world = World::with(|settings| settings.policy.proof = Demand::Never);
     world.register(1, Register { auth_scope: Some(AuthScope::Read), ..plain(1, "a") }).unwrap();
     world.list("a", &["get", "set"]);
@@ -104,7 +104,7 @@ fn ax_41_what_a_subserver_is_registered_for_bounds_what_is_listed() {
 }
 
 #[test]
-fn a_storm_of_registrations_is_served_in_order_and_starves_no_heartbeat() {
+fn a_storm_of_registrations_starves_no_heartbeat() {
     let mut world = World::new();
     let session = world.register(1, plain(1, "a")).unwrap().session;
     let numbers: Vec<u64> =
@@ -122,14 +122,14 @@ fn a_storm_of_registrations_is_served_in_order_and_starves_no_heartbeat() {
 }
 
 #[test]
-fn too_many_registrations_of_one_link_are_told_when_to_come_again() {
+fn too_many_registrations_of_one_link_must_wait() {
     let mut world = World::with(|settings| settings.waiting_per_link = 3);
     let last = (0..200u64).map(|n| world.send(1, &Request::Register(Box::new(plain(u128::from(n), &format!("s{n}")))))).last().unwrap();
     assert!(matches!(world.answer(last), Err(Refusal::RateLimited { .. })));
 }
 
 #[test]
-fn lists_are_fetched_a_few_at_a_time_and_again_when_they_changed_meanwhile() {
+fn fetches_are_bounded_and_repeated_after_changes() {
     let mut world = World::with(|settings| settings.fetches = 1);
     world.register(1, plain(1, "a")).unwrap();
     world.register(2, plain(2, "b")).unwrap();
@@ -156,7 +156,7 @@ fn lists_are_fetched_a_few_at_a_time_and_again_when_they_changed_meanwhile() {
 }
 
 #[test]
-fn an_aggregator_that_is_full_takes_back_whom_it_had_and_nobody_else() {
+fn a_full_aggregator_takes_back_its_own_subservers_only() {
     let mut world = World::with(|settings| settings.registrations = 1);
     world.register(1, plain(1, "a")).unwrap();
     assert_eq!(world.register(2, plain(2, "b")), Err(Refusal::Full { most: 1 }));

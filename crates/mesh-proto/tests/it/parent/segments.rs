@@ -1,4 +1,4 @@
-//! Who gets which segment, and what is withheld. Sessions are in `sessions.rs`.
+//! Owners of segments, and withheld tools. Sessions are in `sessions.rs`.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use mesh_proto::authority::Identity;
 use mesh_proto::id::LinkId;
 use mesh_proto::message::{Deregister, Request};
 use mesh_proto::parent::{Claim, Demand, Event, SegmentPolicy, Settings};
-use mesh_proto::refusal::{Ended, Holder, Refusal};
+use mesh_proto::refusal::{Holder, Refusal, SessionEnd};
 
 use super::world::{OWN, SECOND, World, aggregator, at, authority, of_authority, plain};
 
 #[test]
-fn ax_11_the_first_keeps_a_segment_and_the_second_is_refused() {
+fn ax_11_the_first_keeps_a_segment_against_the_second() {
     let mut world = World::new();
     world.register(1, plain(1, "a")).unwrap();
     let refused = world.register(2, plain(2, "a")).unwrap_err();
@@ -23,7 +23,7 @@ fn ax_11_the_first_keeps_a_segment_and_the_second_is_refused() {
 }
 
 #[test]
-fn ax_12_a_segment_stays_with_its_authority_after_the_session_and_a_restart() {
+fn ax_12_a_claim_outlives_the_session_and_a_restart() {
     let mut world = World::new();
     world.identity = Identity::bare("a").with(authority("a.example"));
     let session = world.register(1, of_authority(1, "a", "a.example")).unwrap().session;
@@ -46,7 +46,7 @@ fn ax_12_a_segment_stays_with_its_authority_after_the_session_and_a_restart() {
 }
 
 #[test]
-fn ax_12_a_namespace_that_changes_nothing_is_free_again_and_one_with_a_policy_is_not() {
+fn ax_12_readers_leave_no_claim_unless_the_policy_wants() {
     for (sticky, free) in [(Demand::ForChanges, true), (Demand::Always, false), (Demand::Never, true)] {
         let mut world = World::with(|settings| settings.policy.sticky = sticky);
         world.identity = Identity::bare("a").with(authority("a.example"));
@@ -82,7 +82,7 @@ fn ax_13_an_authority_is_proved_where_the_policy_wants_it() {
 }
 
 #[test]
-fn ax_13_without_proof_what_changes_something_is_withheld_and_the_subserver_is_told() {
+fn ax_13_changing_tools_without_proof_are_withheld_and_counted() {
     let mut world = World::new();
     let session = world.register(1, of_authority(1, "a", "a.example")).unwrap().session;
     world.list("a", &["get", "set"]);
@@ -110,20 +110,20 @@ fn another_policy_holds_at_once_for_whoever_is_registered() {
     assert!(world.events.iter().any(|event| matches!(event, Event::FetchTools { session, .. } if *session == key)), "{:?}", world.events);
     world.list("a", &["get", "set"]);
     assert_eq!(world.listed(), ["a.get"]);
-    assert!(world.events.iter().any(|event| matches!(event, Event::Ended { why: Ended::NotAdmitted, .. })), "{:?}", world.events);
+    assert!(world.events.iter().any(|event| matches!(event, Event::Ended { why: SessionEnd::NotAdmitted, .. })), "{:?}", world.events);
     assert_eq!(world.register(2, plain(2, "b")), Err(Refusal::AuthorityRequired { segment: "b".into() }));
     world.parent.put_out(key);
-    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(Ended::NotAdmitted) }));
+    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(SessionEnd::NotAdmitted) }));
     assert!(world.listed().is_empty());
 }
 
 #[test]
-fn ax_14_a_plain_subserver_with_a_dotted_name_is_put_out_and_told_why() {
+fn ax_14_a_plain_subserver_with_dotted_names_is_ended() {
     let mut world = World::new();
     let session = world.register(1, plain(1, "a")).unwrap().session;
     world.list("a", &["ok", "b.c"]);
     assert!(world.listed().is_empty());
-    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(Ended::DottedName) }));
+    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(SessionEnd::DottedName) }));
     world.register(1, aggregator(2, "b", &[])).unwrap();
     world.list("b", &["ok", "b.c"]);
     assert_eq!(world.listed(), ["b.b.c", "b.ok"]);

@@ -1,4 +1,4 @@
-//! How a session is opened, kept and ended, and who may not have one. What is left of it afterwards is in `losses.rs`.
+//! Begin, life and end of sessions, and refused registrants. The aftermath is in `losses.rs`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use banyan_model::Machine;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId};
-use mesh_proto::message::{Above, Deregister, ParentIs, Request, SubtreeChange};
+use mesh_proto::message::{Ancestry, Deregister, ParentAnswer, Request, SubtreeChange};
 use mesh_proto::parent::{Event, SplitBrain, StoreAnswer, Target};
-use mesh_proto::refusal::{Ended, Refusal};
+use mesh_proto::refusal::{Refusal, SessionEnd};
 use mesh_proto::reply::Reply;
 
 use super::world::{OWN, SECOND, World, aggregator, at, authority, of_authority, offer, plain};
 
 #[test]
-fn ax_21_the_answer_holds_the_session_the_segment_the_deadline_and_the_budget() {
+fn ax_21_the_answer_has_session_segment_deadline_and_budget() {
     let mut world = World::with(|settings| settings.budget.calls_per_minute = Some(60));
     let registered = world.register(1, plain(1, "a")).unwrap();
     assert_eq!((registered.segment.as_str(), registered.deadline), ("a", SECOND * 3));
@@ -37,7 +37,7 @@ fn ax_22_three_missed_heartbeats_end_a_registration() {
     assert!(!world.is_degraded("a"));
     world.pass(SECOND / 5);
     assert!(world.is_degraded("a"));
-    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(Ended::Silent) }));
+    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(SessionEnd::Silent) }));
     let mut quiet = plain(2, "b");
     quiet.heartbeat_interval = Duration::ZERO;
     world.register(2, quiet).unwrap();
@@ -73,7 +73,7 @@ fn ax_22_nobody_speaks_for_a_session_on_another_link() {
 }
 
 #[test]
-fn ax_23_who_deregisters_is_gone_at_once_and_everybody_is_told() {
+fn ax_23_a_deregistration_takes_effect_and_shows_at_once() {
     let mut world = World::new();
     let session = world.register(1, plain(1, "a")).unwrap().session;
     world.list("a", &["get"]);
@@ -89,7 +89,7 @@ fn ax_23_who_deregisters_is_gone_at_once_and_everybody_is_told() {
 fn ax_24_who_stands_above_may_not_stand_below() {
     let mut world = World::new();
     assert_eq!(world.register(1, aggregator(1, "a", &[0xA])), Err(Refusal::RegistrationCycle { ids: vec![OWN], below_you: false }));
-    world.parent.handle_above(Above { ancestors: vec![NodeId::new(0xB), NodeId::new(0xC)], prefix_length: 0 });
+    world.parent.handle_above(Ancestry { ancestors: vec![NodeId::new(0xB), NodeId::new(0xC)], prefix_length: 0 });
     let refused = world.register(1, aggregator(0xC, "a", &[1, 2])).unwrap_err();
     assert_eq!(refused, Refusal::RegistrationCycle { ids: vec![NodeId::new(0xC)], below_you: true });
     let registered = world.register(1, aggregator(1, "a", &[2])).unwrap();
@@ -97,7 +97,7 @@ fn ax_24_who_stands_above_may_not_stand_below() {
 }
 
 #[test]
-fn ax_24_a_cycle_that_forms_later_is_refused_and_whoever_brought_it_is_put_out() {
+fn ax_24_a_later_cycle_is_refused_and_its_bringer_ended() {
     let mut world = World::new();
     let ids = |ids: &[u128]| ids.iter().map(|id| NodeId::new(*id)).collect::<BTreeSet<_>>();
     let session = world.register(1, aggregator(1, "a", &[2])).unwrap().session;
@@ -111,14 +111,14 @@ fn ax_24_a_cycle_that_forms_later_is_refused_and_whoever_brought_it_is_put_out()
     assert_eq!(world.parent.subtree(), ids(&[0xA, 1, 4]));
     world.parent.handle_cycle(&[NodeId::new(4)]);
     world.drain();
-    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(Ended::Cycle) }));
+    assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(SessionEnd::Cycle) }));
     assert_eq!(world.parent.subtree(), ids(&[0xA]));
     assert_eq!(world.events.last(), Some(&Event::SubtreeChanged));
 }
 
 #[test]
 fn ax_25_who_says_that_it_is_registered_elsewhere_is_refused() {
-    let says = |parent: Option<u128>| ParentIs { parent_id: parent.map(NodeId::new) }.encode();
+    let says = |parent: Option<u128>| ParentAnswer { parent_id: parent.map(NodeId::new) }.encode();
     for (answer, taken) in [(says(None), true), (says(Some(0xA)), true), (says(Some(0xB)), false), ("[]".into(), false)] {
         let mut world = World::new();
         let number = world.send(1, &Request::Register(Box::new(plain(1, "a"))));
@@ -156,7 +156,7 @@ fn ax_25_a_shared_store_knows_who_is_registered_elsewhere() {
 }
 
 #[test]
-fn ax_26_after_a_reboot_nothing_is_called_by_an_old_definition() {
+fn ax_26_a_reboot_voids_old_definitions() {
     let mut world = World::new();
     world.register(1, plain(1, "a")).unwrap();
     world.list("a", &["old"]);
@@ -174,14 +174,14 @@ fn ax_26_after_a_reboot_nothing_is_called_by_an_old_definition() {
 }
 
 #[test]
-fn ax_25_a_reboot_on_a_new_link_takes_over_and_a_second_server_of_one_id_does_not() {
+fn ax_25_reboots_take_over_and_twins_do_not() {
     let mut world = World::new();
     let first = world.register(1, plain(1, "a")).unwrap().session;
     world.list("a", &["get"]);
     let number = world.send(2, &Request::Register(Box::new(plain(1, "a"))));
     let holder = world.asks.iter().position(|(link, _)| *link == LinkId(1)).unwrap();
     let call = world.asks.remove(holder).1;
-    let alive = ParentIs { parent_id: Some(OWN) }.encode();
+    let alive = ParentAnswer { parent_id: Some(OWN) }.encode();
     world.parent.handle_answer(at(world.now), call, Reply::Result(alive.as_bytes()));
     world.drain();
     assert!(matches!(world.answer(number), Err(Refusal::DuplicateSubserver { .. })));
@@ -192,11 +192,11 @@ fn ax_25_a_reboot_on_a_new_link_takes_over_and_a_second_server_of_one_id_does_no
     world.parent.handle_answer(at(world.now), applicant, Reply::Mute);
     world.pass(SECOND * 2);
     world.answer(number).unwrap();
-    assert_eq!(world.beat(1, &first), Err(Refusal::UnknownSession { ended: Some(Ended::Replaced) }));
+    assert_eq!(world.beat(1, &first), Err(Refusal::UnknownSession { ended: Some(SessionEnd::Replaced) }));
 }
 
 #[test]
-fn m11_a_live_session_is_taken_over_unasked_by_its_own_principal_or_by_the_proven_owner_of_its_id_alone() {
+fn m11_only_its_principal_or_owner_takes_a_session_over() {
     let mut world = World::new();
     world.identity = Identity::bare("owner");
     world.register(1, plain(1, "tools")).unwrap();

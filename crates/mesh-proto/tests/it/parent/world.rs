@@ -1,4 +1,4 @@
-//! An aggregator with those who register at it, and the clock. Knows no case.
+//! An aggregator with registrants, and the clock. Knows no case.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -8,16 +8,16 @@ use bytes::Bytes;
 use mesh_proto::annotation::Annotation;
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::id::{CallId, LinkId, NodeId, RequestId, SessionId, SessionKey};
-use mesh_proto::message::{Alive, Heartbeat, Register, Registered, Request, Subtree, SubtreeChange};
+use mesh_proto::message::{Heartbeat, HeartbeatAnswer, Register, RegistrationResult, Request, Subtree, SubtreeChange};
 use mesh_proto::namespace::Offer;
-use mesh_proto::parent::{Event, Incoming, Parent, ParentOutput, Settings, Target, Transmit};
+use mesh_proto::parent::{Event, IncomingRequest, Parent, ParentOutput, Settings, Target, Transmit};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::reply::Reply;
 
 pub(crate) const OWN: NodeId = NodeId::new(0xA);
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// Both clocks at an instant; no machine of the mesh reads the one on the wall.
+/// Both clocks at an instant; no machine of the mesh reads the wall clock.
 pub(crate) fn at(instant: Instant) -> Now {
     Now { instant, wall: SystemTime::UNIX_EPOCH }
 }
@@ -55,12 +55,12 @@ impl World {
         }
     }
 
-    /// Sends a request and returns its number; its answer may come later.
+    /// Sends a request; gives its number, for a later answer.
     pub(crate) fn send(&mut self, link: u64, request: &Request) -> u64 {
         self.requests += 1;
         let (method, params) = request.encode();
         let (link, number, identity) = (LinkId(link), RequestId(self.requests), self.identity.clone());
-        let incoming = Incoming { link, request: number, identity: &identity, method: method.as_str(), params: params.as_bytes() };
+        let incoming = IncomingRequest { link, request: number, identity: &identity, method: method.as_str(), params: params.as_bytes() };
         self.parent.handle_request(at(self.now), &incoming);
         self.drain();
         self.requests
@@ -70,7 +70,7 @@ impl World {
         self.answers.remove(&number).unwrap()
     }
 
-    /// Nobody who is asked can say anything.
+    /// Lets nobody answer questions.
     pub(crate) fn mute(&mut self) {
         while let Some((_, call)) = self.asks.pop() {
             self.parent.handle_answer(at(self.now), call, Reply::Mute);
@@ -78,15 +78,15 @@ impl World {
         }
     }
 
-    pub(crate) fn register(&mut self, link: u64, register: Register) -> Result<Registered, Refusal> {
+    pub(crate) fn register(&mut self, link: u64, register: Register) -> Result<RegistrationResult, Refusal> {
         let number = self.send(link, &Request::Register(Box::new(register)));
         self.mute();
-        self.answer(number).map(|result| Registered::decode(result.as_bytes()).unwrap())
+        self.answer(number).map(|result| RegistrationResult::decode(result.as_bytes()).unwrap())
     }
 
-    pub(crate) fn beat(&mut self, link: u64, session: &SessionId) -> Result<Alive, Refusal> {
+    pub(crate) fn beat(&mut self, link: u64, session: &SessionId) -> Result<HeartbeatAnswer, Refusal> {
         let number = self.send(link, &Request::Heartbeat(Heartbeat { session: session.clone() }));
-        self.answer(number).map(|result| Alive::decode(result.as_bytes()).unwrap())
+        self.answer(number).map(|result| HeartbeatAnswer::decode(result.as_bytes()).unwrap())
     }
 
     pub(crate) fn subtree(&mut self, link: u64, session: &SessionId, version: u64, change: SubtreeChange) -> Result<String, Refusal> {

@@ -11,7 +11,7 @@ fn checked(kind: &str, payload: &str) -> Result<(), Mismatch> {
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe_tool","arguments":{"name":"other"}}}"#;
 
-/// What is found of the messages of a table that participants in other languages hold to as well: kind, payload, finding.
+/// Findings of a table shared with participants in other languages: kind, payload, finding.
 fn findings(fine: bool) -> usize {
     let golden: serde_json::Value = serde_json::from_str(include_str!("../../../tests/golden.json")).unwrap();
     let rows: Vec<(String, String, String)> = serde_json::from_value(golden["messages"].clone()).unwrap();
@@ -41,7 +41,7 @@ fn word(mismatch: &Mismatch) -> &'static str {
 }
 
 #[test]
-fn mx_20_what_the_kind_says_and_the_payload_does_must_be_one() {
+fn mx_20_kind_and_payload_must_agree() {
     assert!(findings(true) >= 15 && findings(false) >= 15);
 }
 
@@ -52,7 +52,7 @@ fn mx_20_a_call_that_hides_behind_another_kind_is_dropped() {
 }
 
 #[test]
-fn mx_20_misbehaviour_is_counted_by_sender_and_the_count_is_bounded() {
+fn mx_20_mismatches_are_counted_by_sender_within_a_bound() {
     let mut watch = Watch::default();
     let mut send = |from: &str, kind: &str| {
         let text = message(kind, CALL).replace("\"from\":\"a\"", &format!("\"from\":\"{from}\""));

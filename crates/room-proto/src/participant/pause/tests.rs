@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::*;
 use crate::chain::Bounds;
 use crate::participant::{Event, Participant};
-use crate::voice::Unsaid;
+use crate::voice::SpeechError;
 
 const AT: SystemTime = SystemTime::UNIX_EPOCH;
 
@@ -29,7 +29,7 @@ fn hears(me: &mut Participant, now: Now, from: &str, kind: &str, to: &str, paylo
 }
 
 #[test]
-fn a_pause_names_whom_it_is_for_and_lasts_until_somebody_ends_it_or_its_time_is_over() {
+fn a_pause_lasts_until_resumed_or_over() {
     let (mut me, mut now) = welcomed("[]");
     for to in ["[]", r#"["other"]"#] {
         hears(&mut me, now, "ann", "participant/pause", to, "{}");
@@ -58,7 +58,7 @@ fn a_pause_names_whom_it_is_for_and_lasts_until_somebody_ends_it_or_its_time_is_
 }
 
 #[test]
-fn what_can_be_no_time_ends_no_pause_and_no_reason_is_kept_without_bound() {
+fn bad_durations_and_long_reasons_of_pauses_are_bounded() {
     let (mut me, now) = welcomed("[]");
     for (seconds, lasts) in
         [("0", None), ("-1", None), (r#""60""#, None), ("null", None), ("0.5", Some(Duration::from_millis(500))), ("1e300", Some(LONGEST))]
@@ -71,14 +71,14 @@ fn what_can_be_no_time_ends_no_pause_and_no_reason_is_kept_without_bound() {
 }
 
 #[test]
-fn whom_to_pause_is_said_and_allowed_by_the_room() {
+fn a_pause_needs_addressees_and_the_capability() {
     let (mut me, _) = welcomed(r#"["participant/pause"]"#);
-    assert_eq!(me.pause(now(), &[], None, None), Err(Unsaid::Everybody));
-    assert!(matches!(me.resume(now(), &["bot"]), Err(Unsaid::Lacking { kind }) if kind == "participant/resume"));
+    assert_eq!(me.pause(now(), &[], None, None), Err(SpeechError::Everybody));
+    assert!(matches!(me.resume(now(), &["bot"]), Err(SpeechError::Lacking { kind }) if kind == "participant/resume"));
     let spoken = me.pause(now(), &["bot"], Some(60), Some("too much")).unwrap();
     let envelope = Envelope::decode(&spoken.bytes, 1 << 20).unwrap();
     assert_eq!((envelope.kind().as_str(), envelope.payload), ("participant/pause", &br#"{"reason":"too much","timeout_seconds":60}"#[..]));
-    let pause = Pause::of(&envelope, now().instant);
+    let pause = Pause::from_envelope(&envelope, now().instant);
     assert_eq!((pause.by.as_str(), pause.reason.as_deref(), pause.until.is_some()), ("me", Some("too much"), true));
     for (seconds, reason, payload) in [(Some(5), None, r#"{"timeout_seconds":5}"#), (None, None, "{}")] {
         let spoken = me.pause(now(), &["bot"], seconds, reason).unwrap();

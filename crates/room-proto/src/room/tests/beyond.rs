@@ -1,4 +1,4 @@
-//! What MCPx v0.1 does not have: for those who asked for it, and for nobody else.
+//! Kinds beyond MCPx v0.1: for participants who asked, and for nobody else.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn asking(classes: &[&str]) -> Preferences {
 }
 
 #[test]
-fn what_v0_1_does_not_have_goes_only_to_those_who_asked_for_it() {
+fn kinds_beyond_v0_1_go_to_askers_only() {
     let mut table = Table::new(Settings::default());
     table.join(1, "plain", WIDE);
     table.join_with(2, "both", FULL, asking(&["mcp/withdraw", "mcp/reject"])).unwrap();
@@ -45,7 +45,7 @@ fn every_class_can_be_asked_for_and_no_other() {
 }
 
 #[test]
-fn a_stream_goes_to_those_it_names_who_asked_for_streams_and_to_nobody_else() {
+fn a_stream_goes_to_addressees_who_asked_for_streams() {
     let mut table = Table::new(Settings { history: 10, ..Settings::default() });
     table.join(1, "sensor", WIDE);
     table.join_with(2, "plot", WIDE, asking(&["stream"])).unwrap();
@@ -69,7 +69,7 @@ fn a_stream_goes_to_those_it_names_who_asked_for_streams_and_to_nobody_else() {
 }
 
 #[test]
-fn whoever_asks_gets_what_was_said_before_as_it_came_and_no_more_than_it_would_have_got() {
+fn a_history_holds_what_the_newcomer_would_have_got() {
     let mut table = Table::new(Settings { history: 4, ..Settings::default() });
     table.join(1, "ann", WIDE);
     let odd = r#"{ "kind":"chat","id" : "odd","from":"ann","protocol":"mcpx/v0.1","payload":{"n":1.50e0,"x":"\u00e4"} }"#;
@@ -104,7 +104,7 @@ fn whoever_asks_gets_what_was_said_before_as_it_came_and_no_more_than_it_would_h
 }
 
 #[test]
-fn a_history_is_bounded_in_number_and_in_bytes_and_lasts_while_nobody_is_there() {
+fn a_history_is_bounded_and_outlasts_an_empty_room() {
     let mut table = Table::new(Settings { history: 3, message_bytes: 400, ..Settings::default() });
     table.join(1, "ann", WIDE);
     let long = |id: &str| message(id, "ann", &[], "chat").replace("{}", &format!("{{\"text\":\"{}\"}}", "x".repeat(200)));

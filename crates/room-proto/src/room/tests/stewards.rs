@@ -1,4 +1,4 @@
-//! Who looks after a room, and who may pause whom. What a pause stops is not known here.
+//! Stewards of a room, and pauses among participants. The effects of a pause are tested elsewhere.
 
 use super::*;
 use crate::participant::PAUSE;
@@ -9,7 +9,7 @@ fn asking(to: &[&str], from: &str) -> String {
     message("m", from, to, PAUSE)
 }
 
-/// Two who look after the room, and two agents that may pause others.
+/// Two stewards, and two agents allowed to pause others.
 fn table() -> Table {
     let mut table = Table::new(Settings::default());
     let mut also = Also::NONE;
@@ -17,8 +17,8 @@ fn table() -> Table {
     for (connection, id, is_steward) in [(1, "ann", true), (2, "bob", true), (3, "bot", false), (4, "rover", false)] {
         let capabilities = Capabilities::read(PAUSES.iter().copied()).unwrap();
         let preferences = Preferences { also, ..Preferences::default() };
-        let joining = Joining { id: named(id), capabilities, preferences, expires: None, is_own: false, is_steward };
-        table.room.handle_join(table.now, ConnectionId(connection), joining).unwrap();
+        let newcomer = Newcomer { id: named(id), capabilities, preferences, expires: None, is_own: false, is_steward };
+        table.room.handle_join(table.now, ConnectionId(connection), newcomer).unwrap();
     }
     table.drain(true);
     table.forget();
@@ -26,7 +26,7 @@ fn table() -> Table {
 }
 
 #[test]
-fn nobody_pauses_who_looks_after_a_room_but_another_who_does_and_itself() {
+fn only_stewards_pause_a_steward() {
     let mut table = table();
     for to in [&["ann"][..], &["rover", "ann"], &["ann", "ann"]] {
         table.send(3, &asking(to, "bot"));
@@ -51,7 +51,7 @@ fn nobody_pauses_who_looks_after_a_room_but_another_who_does_and_itself() {
 }
 
 #[test]
-fn what_a_steward_has_paused_goes_on_when_a_steward_says_so_and_not_before() {
+fn only_stewards_end_a_stewards_pause() {
     let mut table = table();
     let says = |table: &mut Table, connection: u64, from: &str, kind: &str, to: &[&str], payload: Value| {
         let mut message: Value = serde_json::from_str(&message("m", from, to, kind)).unwrap();
@@ -86,7 +86,7 @@ fn what_a_steward_has_paused_goes_on_when_a_steward_says_so_and_not_before() {
 }
 
 #[test]
-fn a_person_who_looks_after_a_room_is_heard_whoever_has_paused_it() {
+fn a_paused_steward_is_still_heard() {
     let mut table = table();
     table.send(2, &asking(&["ann"], "bob"));
     table.forget();
@@ -99,7 +99,7 @@ fn a_person_who_looks_after_a_room_is_heard_whoever_has_paused_it() {
 }
 
 #[test]
-fn what_is_said_of_a_steward_holds_for_the_connection_that_came_last() {
+fn the_last_connection_decides_who_is_a_steward() {
     let mut table = table();
     table.join(5, "ann", PAUSES);
     table.forget();

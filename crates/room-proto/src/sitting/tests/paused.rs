@@ -1,9 +1,9 @@
-//! A server that somebody has paused.
+//! A paused server.
 
 use super::*;
 
 impl Table {
-    /// Somebody who may do that asks the server to stop or to go on.
+    /// Sends a request to pause or to go on, from a permitted participant.
     fn control(&mut self, who: &str, kind: &str, payload: &Value) {
         let id = named(who);
         let place = WHO.iter().position(|(id, _)| *id == who).unwrap();
@@ -15,7 +15,7 @@ impl Table {
 }
 
 #[test]
-fn a_paused_server_takes_no_new_calls_and_says_who_paused_it() {
+fn a_paused_server_refuses_calls_and_names_the_pauser() {
     let mut table = Table::new(|_| ());
     table.asks("ann", None);
     let Some(Output::Call(under_way)) = table.outputs.pop() else { panic!() };
@@ -47,7 +47,7 @@ fn a_paused_server_takes_no_new_calls_and_says_who_paused_it() {
 }
 
 #[test]
-fn what_people_agree_to_at_the_gate_while_a_server_is_paused_is_not_called() {
+fn approvals_during_a_pause_call_nothing() {
     let mut table = Table::new(|_| ());
     let (proposal, call) = table.proposes();
     table.control("ann", "participant/pause", &json!({}));

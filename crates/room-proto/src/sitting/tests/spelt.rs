@@ -1,10 +1,10 @@
-//! Proposals and requests whose kinds have a CONTEXT or have none: the same call (3.2).
+//! Proposals and requests with and without a CONTEXT in their kinds: the same call (3.2).
 
 use super::*;
 
 const SPELT: [(&str, &str); 4] = [("", ""), ("", ":rm"), (":rm", ""), (":rm", ":rm")];
 
-/// `bot` proposes, with or without the tool in the kind; the proposal, and the call that waits.
+/// Lets `bot` propose, with or without the tool in the kind; gives the proposal, and the waiting call.
 fn proposes(table: &mut Table, context: &str) -> (String, CallId) {
     let payload = json!({ "method": "tools/call", "params": remove("/tmp") });
     let id = table.say("bot", &format!("mcp/proposal:tools/call{context}"), None, &payload);
@@ -15,7 +15,7 @@ fn proposes(table: &mut Table, context: &str) -> (String, CallId) {
 }
 
 #[test]
-fn a4_a_proposal_is_fulfilled_once_however_both_kinds_are_spelt() {
+fn a4_any_spelling_of_kinds_fulfils_once() {
     for (proposed, asked) in SPELT {
         let mut table = Table::new(|_| ());
         let (proposal, over) = proposes(&mut table, proposed);
@@ -32,7 +32,7 @@ fn a4_a_proposal_is_fulfilled_once_however_both_kinds_are_spelt() {
 }
 
 #[test]
-fn a4_the_gate_carries_out_what_people_agreed_to_however_it_was_proposed() {
+fn a4_the_gate_fulfils_proposals_of_any_spelling() {
     for proposed in ["", ":rm"] {
         let mut table = Table::new(|_| ());
         let (_, call) = proposes(&mut table, proposed);
@@ -43,7 +43,7 @@ fn a4_the_gate_carries_out_what_people_agreed_to_however_it_was_proposed() {
 }
 
 #[test]
-fn a4_what_the_gate_says_otherwise_than_it_was_agreed_to_calls_nothing() {
+fn a4_a_request_unlike_its_approval_calls_nothing() {
     for params in [remove("/"), json!({ "name": "rm", "arguments": { "path": "/tmp" }, "task": {} })] {
         let mut table = Table::new(|_| ());
         let (proposal, waits) = proposes(&mut table, "");
@@ -54,7 +54,7 @@ fn a4_what_the_gate_says_otherwise_than_it_was_agreed_to_calls_nothing() {
 }
 
 #[test]
-fn a4_the_proposer_hears_that_the_gate_cannot_say_what_was_agreed_to() {
+fn a4_the_proposer_hears_of_an_unsayable_approval() {
     let mut table = Table::new(|bounds| bounds.message_bytes = 500);
     let payload = json!({ "method": "tools/call", "params": remove(&"x".repeat(200)) });
     let proposal = table.say("bot", "mcp/proposal:tools/call", None, &payload);

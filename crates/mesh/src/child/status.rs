@@ -1,41 +1,39 @@
-//! What people see of a membership. How it came to be so is not known here.
+//! Status of a membership, for people. Decides nothing.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use mesh_proto::child::LostWhy;
-use mesh_proto::message::Refused;
+use mesh_proto::message::ReceivedRefusal;
 
-/// How this gate stands in somebody else's tree.
+/// Standing of this gate in another tree.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct JoinStatus {
-    /// What stands before its tools there.
+    /// Prefix of this gate's tools there.
     pub segment: String,
-    /// Its parents, the preferred one first.
+    /// Parents, the preferred first.
     pub parents: Vec<ParentStatus>,
-    /// When it tries again, in seconds since 1970; absent while it is registered or trying.
+    /// Time of the next attempt, in seconds since 1970; absent while registered or trying.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_try: Option<u64>,
-    /// How many of its tools the parent shows to nobody, for reasons that its operator can see.
+    /// Number of tools hidden by the parent from everybody, for reasons visible to the parent's operator.
     #[serde(default)]
     pub withheld: u64,
 }
 
-/// One parent.
+/// Status of a parent.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ParentStatus {
-    /// Its address.
     pub url: String,
     /// `idle` (not needed), `trying`, `registered`, `refused`, `unreachable` or `lost`.
     pub state: String,
-    /// Since when, in seconds since 1970.
+    /// Seconds since 1970.
     pub since: u64,
-    /// Its aggregator id, while it is registered there.
+    /// Aggregator id, while registered there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
-    /// What is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What mends it.
+    /// Remedy of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -54,14 +52,14 @@ impl JoinStatus {
         Self { segment: segment.to_owned(), parents: parents.collect(), next_try: None, withheld: 0 }
     }
 
-    /// The parent with which it is registered.
+    /// Finds the parent of the current registration.
     pub fn registered(&self) -> Option<&ParentStatus> {
         self.parents.iter().find(|parent| parent.state == "registered")
     }
 }
 
 impl ParentStatus {
-    /// It is being tried. What was wrong the last time stays until something is right.
+    /// Notes an attempt. The last error stays until a success.
     pub fn try_it(&mut self) {
         if self.error.is_none() {
             self.enter("trying");
@@ -75,7 +73,7 @@ impl ParentStatus {
     }
 
     /// Notes a refused registration.
-    pub fn refused(&mut self, refused: &Refused) {
+    pub fn refused(&mut self, refused: &ReceivedRefusal) {
         self.enter("refused");
         let reason = if refused.reason.is_empty() { "it gives no reason" } else { &refused.reason };
         self.error = Some(format!("the registration was refused: {reason} ({})", refused.code));

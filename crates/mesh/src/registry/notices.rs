@@ -1,5 +1,5 @@
-//! Telling sessions and gates above what registered servers notify, and what became of them (AX-50 to AX-52, AX-60). In which order and how
-//! much is not decided here but by the relay.
+//! Notifications of registered servers, and of their losses, for sessions and gates above (AX-50 to AX-52, AX-60). The relay decides on
+//! order and amount, nothing here does.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,24 +10,24 @@ use mcp_proto::envelope::{self, Message, Notification};
 use mcp_proto::json::{self, Duplicates};
 use mcp_proto::splice::{self, Change};
 use mesh_proto::parent::Parent;
-use mesh_proto::refusal::Ended;
-use mesh_proto::relay::{Relay, Relayed, SOURCE, notice, source};
+use mesh_proto::refusal::SessionEnd;
+use mesh_proto::relay::{Relay, RelayOutput, SOURCE, notice, source};
 
 use crate::mesh::Mesh;
 
-/// How many notifications were dropped, and whose.
+/// Counts of dropped notifications.
 #[derive(Debug, Default)]
-pub struct Dropped(Mutex<Counted>);
+pub struct DroppedNotifications(Mutex<DropCounts>);
 
 #[derive(Debug, Default)]
-struct Counted {
-    /// Before they came to the relay.
+struct DropCounts {
+    /// DroppedNotifications before the relay.
     before: u64,
     relayed: u64,
     by_segment: BTreeMap<Segment, u64>,
 }
 
-impl Dropped {
+impl DroppedNotifications {
     /// Counts a notification dropped before the relay.
     pub fn one_more(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).before += 1;
@@ -44,30 +44,30 @@ impl Dropped {
         counted.by_segment = each.filter(|(_, dropped)| *dropped > 0).collect();
     }
 
-    /// `{"notifications_dropped": ..., "by_segment": {...}}`: since the gate began, and of the sessions that are there.
-    pub fn told(&self) -> String {
+    /// Writes `{"notifications_dropped": ..., "by_segment": {...}}`: since the start of the gate, and of present sessions.
+    pub fn to_json(&self) -> String {
         let counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let each: Vec<String> = counted.by_segment.iter().map(|(segment, dropped)| format!("\"{segment}\":{dropped}")).collect();
         format!("{{\"notifications_dropped\":{},\"by_segment\":{{{}}}}}", counted.before + counted.relayed, each.join(","))
     }
 }
 
-/// Passes on what the relay lets through.
-pub fn relayed(mesh: &Mesh, relayed: &Relayed) {
+/// Passes on the relay's output.
+pub fn relayed(mesh: &Mesh, relayed: &RelayOutput) {
     match relayed {
-        Relayed::Notification { segment, bytes } => {
+        RelayOutput::Notification { segment, bytes } => {
             if let Ok(Message::Notification(notification)) = Message::parse(bytes, Duplicates::RefuseTop) {
                 mesh.gate.hub.relayed(segment, &prefixed(segment, &notification));
             }
         }
-        Relayed::Overflow { segment, dropped } => {
+        RelayOutput::Overflow { segment, dropped } => {
             mesh.gate.hub.noticed(segment, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
         }
     }
 }
 
-/// Says that a registered server is lost.
-pub fn lost(mesh: &Mesh, segment: &Segment, why: Ended) {
+/// Announces the loss of a registered server.
+pub fn lost(mesh: &Mesh, segment: &Segment, why: SessionEnd) {
     mesh.gate.hub.noticed(segment, &made(notice::LOST, &notice::lost(segment, why)));
 }
 
@@ -76,7 +76,7 @@ fn made(method: &str, params: &str) -> Notification {
     Notification { method: method.to_owned(), params: Bytes::copy_from_slice(params.as_bytes()).into(), whole }
 }
 
-/// The same notification, saying from whom it came; every other byte stays.
+/// Adds the source to a notification; every other byte stays.
 fn prefixed(segment: &Segment, notification: &Notification) -> Notification {
     let meta = notification.params.meta().unwrap_or_default();
     let below = meta.str(SOURCE);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_50_a_notification_says_from_where_it_comes_however_many_gates_it_passed() {
+    fn ax_50_a_notification_names_its_source_over_any_hops() {
         let text = r#"{"jsonrpc":"2.0","method":"notifications/alarm","params":{ "level":1.0 }}"#;
         let once = prefixed(&Segment::nearest("stm"), &notification(text));
         let twice = prefixed(&Segment::nearest("edge"), &once);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_52_ids_of_events_and_of_what_caused_them_pass_as_they_are() {
+    fn ax_52_ids_of_events_and_causes_pass_unchanged() {
         let text = r#"{"jsonrpc":"2.0","method":"m","params":{"_meta":{"x-mcpax-event-id":"\u0065-1","x-mcpax-causal-parent":null}}}"#;
         let whole = prefixed(&Segment::nearest("stm"), &notification(text)).whole;
         let whole = String::from_utf8_lossy(&whole).into_owned();
