@@ -26,6 +26,7 @@ impl Random {
     /// Gives a duration from `least` up to `most`, to the microsecond.
     pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let span = most.saturating_sub(least).as_micros();
+        // The remainder's bias is negligible: 128 bits against microseconds.
         let more = if span == 0 { 0 } else { self.bits() % (span + 1) };
         least.saturating_add(Duration::from_micros(u64::try_from(more).unwrap_or(u64::MAX)))
     }

@@ -26,7 +26,7 @@ use crate::chain::Outcome;
 use crate::envelope::Envelope;
 use crate::name::ParticipantId;
 
-/// Limits on memory, and the evidence needed for an offer.
+/// Limits on memory, and the evidence needed for an offer. A memory of zero counts as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Acts remembered; the oldest goes first.

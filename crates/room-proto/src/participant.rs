@@ -216,7 +216,7 @@ impl Participant {
 }
 
 impl Participant {
-    /// Reads a message, and drops incredible ones.
+    /// Reads a message; a failed check drops the message and leaves an event.
     pub(crate) fn read<'a>(&mut self, bytes: &'a Bytes) -> Option<Envelope<'a>> {
         let envelope = match Envelope::decode(bytes, self.most) {
             Ok(envelope) => envelope,

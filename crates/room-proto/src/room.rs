@@ -174,7 +174,7 @@ impl Room {
         self.history.bound(self.settings.history, self.settings.message_bytes);
     }
 
-    /// Ends the room: closes all connections, without news of leavers.
+    /// Ends the room: closes all connections, without announcing departures.
     pub fn handle_end(&mut self) {
         self.expiries.clear();
         self.present.clear();

@@ -20,6 +20,7 @@ const KEYS: [&str; 12] = [
     key::TRANSPORT,
 ];
 
+// Bits by the places of the keys in `KEYS`.
 pub(super) const HOPS: u16 = 1 << 4;
 pub(super) const LATENCY_CLASS: u16 = 1 << 6;
 pub(super) const SAFETY: u16 = 1 << 9;

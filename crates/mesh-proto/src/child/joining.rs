@@ -197,6 +197,7 @@ impl Child {
 
     /// Gives a pause that grows with the attempts up to a bound, with jitter.
     pub(super) fn backoff(&mut self) -> Duration {
+        // The bound on the shift keeps its result in range; the bound on the pause takes effect long before.
         let doubled = self.settings.backoff_least.saturating_mul(1 << self.attempts.min(16));
         let most = doubled.min(self.settings.backoff_most());
         self.random.between(most / 2, most)

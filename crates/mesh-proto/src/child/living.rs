@@ -148,6 +148,7 @@ impl Child {
         let at = membership.at;
         self.gone(membership, why);
         self.hang_up(at.link);
+        // The parent of a broken link may be well: only a parent that failed otherwise is passed over.
         let next = if why == LostWhy::LinkLost { at.parent } else { (at.parent + 1) % self.settings.parents.max(1) };
         let spread = if why == LostWhy::Cycle { self.backoff() } else { self.random.between(Duration::ZERO, self.settings.backoff_least) };
         self.wait(now, next, None, spread);

@@ -56,6 +56,7 @@ impl Child {
         if membership.scouting.is_some() || membership.at.parent == 0 {
             return self.return_later(now);
         }
+        // Tries the preferred parents in turn, lest a dead one hide the others.
         let parent = usize::try_from(self.returns).unwrap_or_default() % membership.at.parent;
         membership.scouting = Some(parent);
         self.transmits.push_back(Transmit::Dial { parent });

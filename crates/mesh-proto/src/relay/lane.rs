@@ -39,6 +39,7 @@ impl Lane {
         self.queued_bytes += bytes.len();
         self.queue.push_back(bytes);
         let before = self.dropped;
+        // The newest stays even if larger than the bound by itself, for nothing else would make room for it.
         while self.queue.len() > limits.depth.max(1) || (self.queued_bytes > limits.depth_bytes && self.queue.len() > 1) {
             self.queued_bytes -= self.queue.pop_front().map_or(0, |oldest| oldest.len());
             self.dropped += 1;

@@ -9,7 +9,7 @@ pub struct Also(u16);
 /// `stream/open`, `stream/data`, `stream/close` and all other `stream/...`: for the addressees alone, whatever the routing, lest the
 /// telemetry of fifty be sent fifty times fifty times.
 const STREAM: &str = "stream";
-/// Kinds that begin with `participant/`: those with a class of their own, and all others.
+/// Kinds that begin with `participant/`, except those with a class of their own.
 const PARTICIPANT: &str = "participant";
 /// Kinds that begin with `reasoning/`.
 const REASONING: &str = "reasoning";
@@ -27,6 +27,8 @@ impl Also {
         PARTICIPANT,
         REASONING,
     ];
+
+    // Sets of classes have a bit for each, by its place in `CLASSES`.
 
     /// No class.
     pub const NONE: Self = Self(0);
