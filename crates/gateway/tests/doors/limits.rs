@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use door::reply;
-use mesh::link::{Wanted, dial};
+use mesh::link::{DialTerms, dial};
 use runtime::tls::Connector;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use serde_json::json;
@@ -235,7 +235,7 @@ async fn one_link_has_256_requests_under_way_at_most() {
     bounded(async {
         let world = World::start(&taking()).await;
         let (url, limit) = (format!("http://{}", world.addr).parse().unwrap(), Duration::from_secs(30));
-        let wanted = Wanted { url: &url, token: None, tls: None, insecure: false, beat: Duration::ZERO, limit };
+        let wanted = DialTerms { url: &url, token: None, tls: None, insecure: false, beat: Duration::ZERO, limit };
         let service = |_| async { reply::empty(http::StatusCode::NOT_FOUND).into_http() };
         let mut link = dial(&Connector::new(), &wanted, service).await.unwrap();
         // What the gate asks is read, and never answered: so each registration waits for some time.
