@@ -179,7 +179,7 @@ impl Gateway {
         futures_util::future::join_all(self.0.installed.iter().map(|part| part.end_work())).await;
         let mounts = self.0.gate.mounts.all.load_full();
         futures_util::future::join_all(mounts.iter().map(|m| m.close())).await;
-        self.0.gate.record.journal.end().await;
+        self.0.gate.record.journal.close().await;
         self.0.gate.record.otlp.stop(Duration::from_secs(3)).await;
     }
 

@@ -87,7 +87,7 @@ pub trait Journal: std::fmt::Debug + Send + Sync {
     fn start(&self);
 
     /// Writes the rest and the end of the gate. Nothing is recorded afterwards.
-    fn end(&self) -> BoxFuture<'_, ()>;
+    fn close(&self) -> BoxFuture<'_, ()>;
 }
 
 /// Failure of an awaited record.

@@ -341,7 +341,7 @@ impl Journal for DiskJournal {
         }
     }
 
-    fn end(&self) -> BoxFuture<'_, ()> {
+    fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.tell_counted(true);
             self.0.queue.end_queue();

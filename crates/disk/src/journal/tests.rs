@@ -38,7 +38,7 @@ async fn written(state: &Path, count: u64) -> PathBuf {
         let name = number.to_string();
         journal.append_durable(&part(), &Record::Intended(intent(&name))).await.unwrap();
     }
-    journal.end().await;
+    journal.close().await;
     state.join("record")
 }
 
@@ -99,7 +99,7 @@ async fn an_intent_and_its_outcome_become_one_entry() {
     journal.ended(&part(), quick, &|| "c-1".into(), outcome());
     journal.append_durable(&part(), &Record::Intended(intent("gated"))).await.unwrap();
     journal.ended(&part(), None, &|| "c-2".into(), outcome());
-    journal.end().await;
+    journal.close().await;
     let lines = lines_of(&state.path().join("record"));
     let events: Vec<_> = lines.iter().filter_map(|line| line.split('"').nth(3)).collect();
     assert_eq!(events, ["started", "called", "intended", "ended", "stopped"]);
@@ -118,7 +118,7 @@ async fn a_long_call_is_written_before_it_ends() {
     journal.ended(&part(), slow, &|| "c-1".into(), outcome());
     // A call under way at the end of the gate.
     assert!(journal.intend(&part(), intent("last")).is_some());
-    journal.end().await;
+    journal.close().await;
     assert_eq!(events(), ["started", "intended", "ended", "intended", "stopped"]);
     assert!(look(&dir).sound && names(&lines_of(&dir)) == ["slow", "last"]);
 }
@@ -176,7 +176,7 @@ async fn a_tile_that_was_changed_is_found() {
     let state = tempfile::tempdir().unwrap();
     let journal = journal(state.path(), 256 << 20);
     (0..600).for_each(|_| journal.append(&Record::Intended(intent("x"))));
-    journal.end().await;
+    journal.close().await;
     let dir = state.path().join("record");
     assert!(look(&dir).sound);
     let chain = Archive::open(&dir).unwrap().chain(None).unwrap();
@@ -259,7 +259,7 @@ async fn the_rest_is_proved_after_old_entries_are_removed() {
         }
         journal.append_durable(&part(), &Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
     }
-    journal.end().await;
+    journal.close().await;
     let dir = state.path().join("record");
     let report = look(&dir);
     assert!(report.sound, "{report:?}");
@@ -275,7 +275,7 @@ async fn the_rest_is_proved_after_old_entries_are_removed() {
     assert!(archive.entry(&chain, first - 1).is_err());
     let again = self::journal(state.path(), 1 << 20);
     again.append_durable(&part(), &Record::Gap(Gap { missing: 0, since: 0 })).await.unwrap();
-    again.end().await;
+    again.close().await;
     assert!(look(&dir).sound && look(&dir).chains[0].starts >= 1);
     // Bounds remove the oldest, nothing from between.
     let taken = chain.segments().unwrap().swap_remove(1);
@@ -297,7 +297,7 @@ async fn a_failed_write_is_refused_and_leaves_a_gap() {
     fs::remove_file(&record).unwrap();
     journal.append_durable(&part(), &Record::Intended(intent("there"))).await.unwrap();
     assert!(journal.standing().failing.is_none());
-    journal.end().await;
+    journal.close().await;
     assert_eq!(look(&record).chains[0].missing, 1);
 }
 
@@ -306,9 +306,9 @@ async fn gates_of_one_name_write_beside_each_other() {
     let state = tempfile::tempdir().unwrap();
     let off = DiskJournal::new(&Audit { enabled: false, ..Audit::default() }, state.path(), None, &"n".into());
     assert_eq!(off.append_durable(&part(), &Record::Stopped).await, Ok(()));
-    off.end().await;
+    off.close().await;
     let idle = DiskJournal::new(&Audit::default(), state.path(), None, &"n".into());
-    idle.end().await;
+    idle.close().await;
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     let both = [0, 1].map(|_| DiskJournal::new(&Audit::default(), state.path(), Some(Path::new("/a.toml")), &"n".into()));
     for journal in &both {
@@ -317,7 +317,7 @@ async fn gates_of_one_name_write_beside_each_other() {
     let found = records(state.path());
     assert_eq!(found.len(), 2);
     for journal in &both {
-        journal.end().await;
+        journal.close().await;
     }
     assert!(found.iter().all(|dir| look(dir).sound));
 }
@@ -338,7 +338,7 @@ async fn entries_are_found_and_the_index_is_made_again() {
     journal.ended(&part(), quick, &|| "c-1".into(), outcome());
     journal.append_durable(&part(), &Record::Intended(traced(of("c-2", "bob", "git")))).await.unwrap();
     journal.ended(&part(), None, &|| "c-2".into(), Outcome { ending: "tool_error".into(), ..Outcome::default() });
-    journal.end().await;
+    journal.close().await;
     let dir = state.path().join("record");
     let archive = Archive::open(&dir).unwrap();
     let find = |search: Search| -> Vec<u64> { archive.search(&Search { limit: 9, ..search }).unwrap().iter().map(|f| f.seq).collect() };
@@ -360,7 +360,7 @@ async fn entries_are_found_and_the_index_is_made_again() {
     let again = self::journal(state.path(), 256 << 20);
     find(Search::default());
     again.append_durable(&part(), &Record::Intended(of("c-3", "ann", "files"))).await.unwrap();
-    again.end().await;
+    again.close().await;
     assert_eq!(find(Search { principal: text("ann"), ..Search::default() }), [6, 1]);
     let found = archive.search(&Search { id: text("c-3"), limit: 1, ..Search::default() }).unwrap();
     assert!(found[0].line.contains("\"call\":\"c-3\""));
@@ -374,7 +374,7 @@ async fn a_record_is_handed_on_as_a_static_log() {
     for _ in 0..300 {
         journal.append(&Record::Intended(intent("x")));
     }
-    journal.end().await;
+    journal.close().await;
     let archive = Archive::open(&state.path().join("record")).unwrap();
     let chain = archive.chain(None).unwrap();
     let mut log = std::collections::BTreeMap::new();

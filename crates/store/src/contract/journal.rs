@@ -45,7 +45,7 @@ async fn what_was_awaited_lasts_in_order((journal, read): Fresh) {
         assert_eq!(last, Some(number.to_string()));
     }
     journal.append(&Record::Changed(Changed { lines: Vec::new(), version: None, what: "configuration".into() }));
-    journal.end().await;
+    journal.close().await;
     let lines = read();
     let entries = entries(&lines);
     let names: Vec<_> = entries.iter().filter_map(|entry| entry.record.intent()).map(|intent| intent.name.to_string()).collect();
@@ -63,7 +63,7 @@ async fn every_call_has_its_intent_and_its_outcome((journal, read): Fresh) {
         let ticket = journal.intend(&part, Intent { call: id.as_str().into(), ..intent("add") });
         journal.ended(&part, ticket, &|| id.clone(), outcome());
     }
-    journal.end().await;
+    journal.close().await;
     let lines = read();
     let (mut began, mut done) = (Vec::new(), Vec::new());
     for entry in entries(&lines) {
@@ -100,7 +100,7 @@ async fn refusals_are_all_counted_and_few_of_them_are_written((journal, read): F
         }
     }
     journal.sweep();
-    journal.end().await;
+    journal.close().await;
     let lines = read();
     let counts: Vec<u64> = entries(&lines)
         .into_iter()
@@ -113,7 +113,7 @@ async fn refusals_are_all_counted_and_few_of_them_are_written((journal, read): F
 async fn nothing_is_recorded_after_the_end((journal, read): Fresh) {
     journal.start();
     journal.append(&Record::Changed(Changed { lines: Vec::new(), version: None, what: "room".into() }));
-    journal.end().await;
+    journal.close().await;
     let before = read();
     assert!(!before.is_empty());
     let part = journal.part("ann");

@@ -197,7 +197,7 @@ impl Journal for MemoryJournal {
         self.append(&Record::Started(Started { after: None, node: "memory".into(), version }));
     }
 
-    fn end(&self) -> BoxFuture<'_, ()> {
+    fn close(&self) -> BoxFuture<'_, ()> {
         self.tell_counted(true);
         self.append(&Record::Stopped);
         self.has_ended.store(true, Relaxed);

@@ -162,7 +162,7 @@ async fn a_slow_disk_delays_acknowledgements_but_not_writes() {
     disk.set(|now| now.is_held = false);
     gated.await.unwrap();
     until("a checkpoint over all of it", || signed(state.path()) == 1203).await;
-    journal.end().await;
+    journal.close().await;
     assert!(look(&state.path().join("record")).sound);
 }
 
@@ -204,7 +204,7 @@ async fn acknowledged_and_signed_entries_outlive_a_loss_of_power() {
         }
         disk.set(|now| now.is_held = false);
         all.join_all().await;
-        journal.end().await;
+        journal.close().await;
         assert!(look(&state.path().join("record")).sound, "seed {seed}");
     }
 }
@@ -230,10 +230,10 @@ async fn a_killed_gate_goes_on_with_its_unsigned_files() {
     let left = killed(state.path());
     let lines = lines_of(&left.path().join("record")).len();
     disk.set(|now| now.is_held = false);
-    journal.end().await;
+    journal.close().await;
     let again = self::journal(left.path(), 256 << 20);
     again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
-    again.end().await;
+    again.close().await;
     let report = look(&left.path().join("record"));
     assert!(report.sound && report.chains.len() == 1, "{report:?}");
     assert!(lines_of(&left.path().join("record")).len() >= lines + 3, "{report:?}");
@@ -251,7 +251,7 @@ async fn a_failed_sync_reaches_its_waiter_and_counts_losses() {
     disk.set(|now| now.fails = false);
     journal.append_durable(&part(), &Record::Intended(intent("there"))).await.unwrap();
     assert_eq!(journal.standing().failing, None);
-    journal.end().await;
+    journal.close().await;
     let dir = state.path().join("record");
     let report = look(&dir);
     assert!(report.sound && report.chains.len() == 1, "{report:?}");

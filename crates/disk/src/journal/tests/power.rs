@@ -88,13 +88,13 @@ async fn acknowledged_entries_outlive_a_loss_of_power_between_files() {
         let told = turned(&journal, &disk, state.path(), &mut dice).await;
         let left = powerless(&disk, state.path(), &mut dice);
         disk.set(|now| now.is_held = false);
-        journal.end().await;
+        journal.close().await;
 
         let again = self::journal(left.path(), 256 << 20);
         again.append_durable(&part(), &Record::Intended(intent("again"))).await.unwrap();
         // The next file begins with another entry than the lost one would have.
         (0..600).for_each(|_| again.append(&Record::Intended(intent("more"))));
-        again.end().await;
+        again.close().await;
         let dir = left.path().join("record");
         let (report, lines) = (look(&dir), lines_of(&dir));
         assert!(report.sound && report.chains.len() == 1, "seed {seed}: {report:?}");
@@ -119,7 +119,7 @@ async fn lines_set_aside_are_the_first_to_be_removed() {
     let state = tempfile::tempdir().unwrap();
     let before = journal(state.path(), 1 << 20);
     before.append_durable(&part(), &Record::Intended(intent("first"))).await.unwrap();
-    before.end().await;
+    before.close().await;
     let entries = chain_of(state.path()).path.join("entries");
     let torn = || {
         let names = fs::read_dir(&entries).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -133,7 +133,7 @@ async fn lines_set_aside_are_the_first_to_be_removed() {
     assert_eq!(torn(), BTreeSet::from([format!("{:020}.torn", 100), format!("{:020}.torn", 1100)]), "the oldest is too much");
     let long = "y".repeat(300);
     (0..1500).for_each(|_| again.append(&Record::Intended(intent(&long))));
-    again.end().await;
+    again.close().await;
     assert!(torn().is_empty(), "{:?}", torn());
     let (report, lines) = (look(&state.path().join("record")), lines_of(&state.path().join("record")));
     assert!(report.sound && names(&lines).len() > 1500, "nothing else was taken away: {report:?}");
@@ -150,7 +150,7 @@ async fn a_killed_gates_lines_are_synced_before_signing() {
     until("the next file", || chain_of(state.path()).segments().unwrap().len() > 1).await;
     let left = killed(state.path());
     disk.set(|now| now.is_held = false);
-    journal.end().await;
+    journal.close().await;
 
     let fresh = Arc::<Disk>::default();
     let again = on(&fresh, left.path(), 1 << 20);
@@ -158,5 +158,5 @@ async fn a_killed_gates_lines_are_synced_before_signing() {
     until("a checkpoint", || signed(left.path()) > 256).await;
     let first = &chain_of(left.path()).segments().unwrap()[0];
     assert_eq!(fresh.lasting(&first.path), Some(first.bytes), "a file that was signed for is not on the disk");
-    again.end().await;
+    again.close().await;
 }
