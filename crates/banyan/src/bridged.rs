@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use gateway::admin::client::{AdminClient, AdminError, Attached};
+use gateway::admin::client::{AdminClient, AdminError, LineConnection};
 use gateway::admin::presence::Presence;
 use gateway::bridge::Gates;
 use tokio::time::{Instant, sleep};
@@ -60,7 +60,7 @@ impl<'a> BridgedGate<'a> {
     }
 
     /// Connects to the gate; starts a missing gate if `starts`.
-    pub(crate) async fn reach(&self, starts: bool) -> Result<Option<Attached>, Failure> {
+    pub(crate) async fn reach(&self, starts: bool) -> Result<Option<LineConnection>, Failure> {
         let (mut until, mut dead) = (Instant::now() + PATIENCE, None);
         loop {
             let Some(gate) = self.running()?.filter(|gate| dead != Some(gate.pid)) else {
@@ -159,9 +159,9 @@ impl<'a> BridgedGate<'a> {
 }
 
 impl Gates for BridgedGate<'_> {
-    type Connection = Attached;
+    type Connection = LineConnection;
 
-    async fn connect(&mut self, starts: bool) -> Result<Option<Attached>, String> {
+    async fn connect(&mut self, starts: bool) -> Result<Option<LineConnection>, String> {
         self.reach(starts).await.map_err(|failure| failure.to_string())
     }
 }

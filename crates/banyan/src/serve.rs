@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use config::diff::Change;
 use config::watch::Watch;
 use gateway::admin::Command;
-use gateway::admin::presence::Served;
-use gateway::{Gateway, Reloaded};
+use gateway::admin::presence::ServedConfig;
+use gateway::{Gateway, ReloadOutcome};
 use runtime::worker::Workers;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -65,7 +65,7 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
         None => Gateway::start(plan.config, state_dir),
     };
     let runtime_dir = places::runtime_dir()?;
-    let served = Served { what: plan.serves.clone(), digest: plan.digest, while_used: manner.while_used };
+    let served = ServedConfig { what: plan.serves.clone(), digest: plan.digest, while_used: manner.while_used };
     let published = gate.publish(&runtime_dir, address, served);
     let (presence, commands) = published.map_err(|e| document::failed(&runtime_dir, "written", &e))?;
     drop(turn);
@@ -199,9 +199,9 @@ impl RunningGate {
         let Some(path) = &self.watched else { return Ok(Err("this gate reads no configuration file".to_owned())) };
         let lines = |changes: &[Change]| -> Vec<String> { changes.iter().map(ToString::to_string).collect() };
         let (news, answer) = match self.gate.reload(path, self.listen) {
-            Reloaded::Unchanged => return Ok(Ok(Vec::new())),
-            Reloaded::Applied(changes) => (News::Reloaded { changes: lines(&changes) }, Ok(lines(&changes))),
-            Reloaded::Kept { error, revoked } => {
+            ReloadOutcome::Unchanged => return Ok(Ok(Vec::new())),
+            ReloadOutcome::Applied(changes) => (News::Reloaded { changes: lines(&changes) }, Ok(lines(&changes))),
+            ReloadOutcome::Kept { error, revoked } => {
                 let news = News::Kept { error, revoked: lines(&revoked) };
                 let answer = news.refusal();
                 (news, Err(answer))

@@ -1,7 +1,7 @@
-//! A bare MCP client over HTTP that signs in with [`gateway::OAuthClient`], for the official conformance suite's `auth/*`
-//! scenarios: `conformance client --command sign_in_peer --scenario auth/basic-cimd`, with `BROWSER="curl -sLo /dev/null"`.
+//! A bare MCP client over HTTP that signs in with [`gateway::OAuthClient`], for the official conformance suite's `auth/*` scenarios:
+//! `conformance client --command sign_in_peer --scenario auth/basic-cimd`, with `BROWSER="curl -sLo /dev/null"`.
 //!
-//! It does not go through the gate: it shows what the sign-in can do by itself.
+//! Does not go through the gate, to show the sign-in by itself.
 
 use std::path::PathBuf;
 
@@ -69,7 +69,7 @@ impl Peer {
         self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await
     }
 
-    /// Posts a message, and does what 401 and 403 ask for, twice at most.
+    /// Posts a message, and does as 401 and 403 ask, twice at most.
     async fn send(&self, message: Value) -> anyhow::Result<()> {
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! The gate as a whole: what it is made of, how it starts, changes and ends, and what it says about itself. No call passes through here.
+//! The gate as a whole: parts, start, change, end, and statements about itself. No call passes through here.
 
 mod force;
 mod identity;
@@ -59,13 +59,13 @@ use mesh::mesh::Mesh;
 use mesh::registry::{RefusedRegistration, Registry};
 use trust::{Besides, Trust};
 
-pub use crate::gateway::force::{NotInForce, Reloaded};
+pub use crate::gateway::force::{NotInForce, ReloadOutcome};
 pub(crate) use crate::gateway::own::rows;
 pub use crate::gateway::status::{MountStatus, RegisteredStatus, ToolRow};
 
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// Everything that a gate consists of. Nobody but the gate itself is given all of it.
+/// All parts of a gate. Everything below is given only the parts in use there.
 pub(crate) struct Parts {
     pub(crate) gate: Arc<Gate>,
     force: force::Force,
@@ -74,13 +74,13 @@ pub(crate) struct Parts {
     upstreams: Arc<Upstreams>,
     pub(crate) server: Arc<McpServer>,
     pub(crate) mesh: Arc<Mesh>,
-    /// The families of its list of parts.
+    /// Families of the list of parts.
     pub(crate) installed: Vec<Arc<dyn InstalledPart>>,
     sources: Arc<dyn Sources>,
-    /// Registers with the parents that its configuration names.
+    /// Set for a gate that registers with the parents of the configuration.
     joins: bool,
     pub(crate) admin: Access,
-    /// Connections that stand open.
+    /// Open connections.
     pub(crate) open: TaskTracker,
     /// News of looks at definitions by other gates.
     looks: Arc<DiskBus>,
@@ -93,13 +93,13 @@ pub struct Gateway(pub(crate) Arc<Parts>);
 impl Gateway {
     /// Starts every mount of `config` in the background. Needs a tokio runtime. `state_dir` keeps tokens of upstreams.
     ///
-    /// It is a gate for now: it has a new id each time, and registers with nobody.
+    /// The gate is temporary: new id, no registration with parents.
     pub fn start(config: Config, state_dir: PathBuf) -> Self {
         Self::assemble(&PartList::default(), config, state_dir, None)
     }
 
-    /// The same for a gate that lasts: it has its id over restarts, and registers with the parents that `config` names. `place` tells
-    /// it from other gates of the same `state_dir`: the path of its configuration, as a rule.
+    /// Starts a lasting gate, with the same id after a restart, registered with the parents in `config`. `place`, as a rule the path of the
+    /// configuration, distinguishes gates with the same `state_dir`.
     pub fn start_at(config: Config, state_dir: PathBuf, place: &Path) -> Self {
         Self::assemble(&PartList::default(), config, state_dir, Some(place))
     }
@@ -115,7 +115,7 @@ impl Gateway {
 
     /// Serves HTTP on `workers` until `stop` fires; calls in flight may finish.
     ///
-    /// As everything here that may come to a call, it is boxed: it would else be compiled a second time for whoever awaits it.
+    /// Boxed like every future here that leads to calls, to be compiled once and not again in every awaiting crate.
     pub fn serve_http(&self, listener: TcpListener, stop: CancellationToken, workers: Workers) -> BoxFuture<'static, ()> {
         // Before anything is awaited: a configuration may come meanwhile.
         self.0.force.listens(&listener);
@@ -128,7 +128,7 @@ impl Gateway {
         Box::pin(async move { listener::serve(serving, listener, stop, &workers).await })
     }
 
-    /// Everybody who answers at the listener, in the order in which they are asked whether a path is theirs.
+    /// Lists the doors at the listener; the first door that knows a path answers.
     fn doors(&self) -> Vec<Arc<dyn Door>> {
         let mcp: Arc<dyn Door> = Arc::new(McpDoor(Arc::clone(&self.0.server)));
         let link: Arc<dyn Door> = Arc::new(LinkDoor(Arc::clone(&self.0.mesh)));
@@ -137,7 +137,7 @@ impl Gateway {
         [mcp, link].into_iter().chain(parts).chain([admin]).collect()
     }
 
-    /// Changes only what differs; calls in flight finish on what they began with.
+    /// Changes only differing parts; calls in flight finish on the configuration of their beginning.
     fn change(&self, config: Config) -> Vec<Change> {
         let old = self.0.gate.config.load_full();
         let changes = diff(&old, &config);
@@ -189,22 +189,22 @@ impl Gateway {
         self.0.gate.mounts.is_settled()
     }
 
-    /// Ready when some mount's state or lists have changed since this was called.
+    /// Waits until the state or the lists of some mount have changed since the call of this function.
     pub fn changed(&self) -> impl Future<Output = ()> + '_ {
         self.0.gate.mounts.changed.notified()
     }
 
-    /// The last registrations that were refused, of this segment or subserver id where one is given; the newest first.
+    /// Lists the last refused registrations, the newest first; with `of`, only those of a segment or subserver id.
     pub fn refused(&self, of: Option<&str>) -> Vec<RefusedRegistration> {
         self.0.mesh.registry.refused.matching(of)
     }
 
-    /// The configuration in force.
+    /// Gives the configuration in force.
     pub fn config(&self) -> Arc<Config> {
         self.0.gate.config.load_full()
     }
 
-    /// The counters, as `/metrics` shows them.
+    /// Writes the metrics in the format of `/metrics`.
     pub fn metrics(&self) -> String {
         let journal = &self.0.gate.record.journal;
         self.0.gate.record.metrics.set_record(journal.unrecorded(), journal.removed(), journal.is_full());
@@ -266,7 +266,7 @@ impl Parts {
         }
     }
 
-    /// Begins everything that goes on beside calls.
+    /// Begins all work beside calls.
     fn begin(&self, config: &Arc<Config>) {
         // It has not begun before.
         _ = self.gate.mesh.set(Arc::clone(&self.mesh) as Arc<dyn call::tree::gate::Mesh>);
@@ -288,13 +288,13 @@ impl Parts {
     }
 }
 
-/// News of looks, watched with the files of trust: one watch is enough for a gate.
+/// Has news of looks watched together with the files of trust: one watch is enough for a gate.
 fn besides(looks: &Arc<DiskBus>) -> Besides {
     let (file, changed) = (Arc::clone(looks), Arc::clone(looks));
     Besides { file: Box::new(move || file.watched_file()), changed: Box::new(move || changed.file_changed()) }
 }
 
-/// The parts that calls go through.
+/// Makes the parts in the way of calls.
 fn gate(
     config: &Arc<Config>,
     state_dir: &Path,
@@ -334,7 +334,7 @@ fn gate(
     }
 }
 
-/// Ends what nobody has used for long.
+/// Ends sessions, parked calls and budgets that are long unused.
 async fn sweep(gate: Arc<Gate>, server: Arc<McpServer>) {
     loop {
         tokio::select! {

@@ -1,6 +1,6 @@
-//! The doing half of Banyan: sockets, processes, time, and the one way of a call through them.
+//! The gate put together: composition, listener, administration and console.
 //!
-//! What is decided without I/O is decided in `mcp-proto` and its siblings.
+//! Makes no calls (`call` does) and decides no protocol (`mcp-proto` and its siblings do).
 
 pub mod admin;
 pub mod console;
@@ -15,7 +15,7 @@ pub use mcp::bridge;
 pub use room as rooms;
 pub use trust;
 
-pub use crate::gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, Reloaded, ToolRow};
+pub use crate::gateway::{Gateway, MountStatus, NotInForce, RegisteredStatus, ReloadOutcome, ToolRow};
 pub use call::judge::policy::{BudgetStatus, DecidedRule, DecidedShadow, DecisionRow};
 pub use call::tree::mount::{Phase, State};
 pub use mcp::upstream::oauth::{AuthError, OAuthClient};

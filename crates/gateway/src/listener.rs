@@ -1,4 +1,4 @@
-//! The HTTP listener: accepts connections and reads what comes on them. What a request means is not known here.
+//! The HTTP listener: accepts connections and reads requests. Does not know the meaning of a request.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -37,15 +37,15 @@ use door::reply::Payload;
 use door::rewind::Rewind;
 use door::socket::Socket;
 
-/// How long open requests have when the gate shuts.
+/// Time for open requests when the gate shuts.
 const DRAIN: Duration = Duration::from_secs(10);
 /// Longest pause in accepting connections when the system gives no more.
 const BREATH: Duration = Duration::from_millis(10);
-/// Time for a client to show the version of HTTP that it speaks.
+/// Time for a client to show the version of HTTP.
 const VERSION: Duration = Duration::from_secs(10);
-/// Milliseconds for which a client may take nothing of what is sent.
+/// Milliseconds for which a client may take none of the sent bytes.
 const STUCK: u32 = 120_000;
-/// Silence after which a client of HTTP/2 is asked for a sign of life, and the time for that.
+/// Silence after which an HTTP/2 client gets a ping, and the time for the answer.
 const BEAT: Duration = Duration::from_secs(20);
 const REPLY: Duration = Duration::from_secs(10);
 /// Most requests at once of a client of HTTP/2.
@@ -53,14 +53,14 @@ const STREAMS: u32 = 100;
 /// First bytes of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Everything that comes over HTTP.
+/// The doors behind one socket.
 pub(crate) struct Listener {
     pub(crate) entrance: Arc<Entrance>,
-    /// Reads connections before it is known what comes on them.
+    /// Reader of fresh connections, whose protocol is unknown.
     pub(crate) first: Arc<dyn FirstReader>,
-    /// The first that is at a path answers.
+    /// Doors in order; the first door that knows a path answers.
     pub(crate) doors: Vec<Arc<dyn Door>>,
-    /// Connections that stand open.
+    /// Open connections.
     pub(crate) open: TaskTracker,
 }
 
@@ -76,7 +76,9 @@ pub(crate) async fn serve(listener: Arc<Listener>, socket: TcpListener, stop: Ca
         };
         match accepted {
             Ok((stream, address)) => match connections.admit(address.ip(), &listener.entrance.gate.config.load().limits) {
-                Ok((place, connection)) => hand_over(&listener, Came { stream, address, place, connection }, workers.seat(), &open),
+                Ok((place, connection)) => {
+                    hand_over(&listener, NewConnection { stream, address, place, connection }, workers.seat(), &open)
+                }
                 Err(full) => listener.entrance.gate.load.refusals.note(crowded(full), None),
             },
             Err(error) if is_out_of_files(&error) => {
@@ -107,7 +109,7 @@ fn crowded(full: Full) -> &'static str {
     }
 }
 
-/// A file that is open for nothing, so that there is one to give up when the system gives the gate no more.
+/// An open file kept in reserve: closing the file frees a descriptor when the system gives no more.
 struct Reserve(Option<File>);
 
 impl Reserve {
@@ -115,7 +117,7 @@ impl Reserve {
         Self(File::open("/dev/null").ok())
     }
 
-    /// Takes whoever waits to be accepted, and lets it go again: it would else wait for as long as there are too many, and all behind it.
+    /// Accepts a waiting connection and drops it. Left alone, the connection would block the queue for as long as descriptors lack.
     async fn turn_away(&mut self, listener: &TcpListener) {
         drop(self.0.take());
         let turned_away = tokio::time::timeout(BREATH, listener.accept()).await;
@@ -127,16 +129,16 @@ impl Reserve {
     }
 }
 
-/// A connection that has just come.
-struct Came {
+/// A connection just accepted.
+struct NewConnection {
     stream: TcpStream,
     address: SocketAddr,
     place: Place,
     connection: Arc<Connection>,
 }
 
-/// Gives a connection to the worker whose seat it has.
-fn hand_over(listener: &Arc<Listener>, came: Came, seat: Seat, open: &TaskTracker) {
+/// Gives a connection to the worker of `seat`.
+fn hand_over(listener: &Arc<Listener>, came: NewConnection, seat: Seat, open: &TaskTracker) {
     let listener = Arc::clone(listener);
     let Some(runtime) = seat.runtime.clone() else {
         open.spawn(async move {
@@ -145,21 +147,21 @@ fn hand_over(listener: &Arc<Listener>, came: Came, seat: Seat, open: &TaskTracke
         });
         return;
     };
-    let Came { stream, address, place, connection: at } = came;
+    let NewConnection { stream, address, place, connection: at } = came;
     let moved = stream.into_std();
     let served = async move {
         let _seat = seat;
         // The worker watches it from here on.
         match moved.and_then(TcpStream::from_std) {
-            Ok(stream) => connection(listener, Came { stream, address, place, connection: at }).await,
+            Ok(stream) => connection(listener, NewConnection { stream, address, place, connection: at }).await,
             Err(error) => tracing::warn!(%error, "a connection could not be handed to its worker"),
         }
     };
     open.spawn_on(served, &runtime);
 }
 
-async fn connection(listener: Arc<Listener>, came: Came) {
-    let Came { stream, address, place, connection } = came;
+async fn connection(listener: Arc<Listener>, came: NewConnection) {
+    let NewConnection { stream, address, place, connection } = came;
     // Small answers must not wait for the acknowledgement of the one before.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY");
@@ -175,7 +177,7 @@ async fn connection(listener: Arc<Listener>, came: Came) {
     }
 }
 
-/// Lets the system end a connection whose client takes nothing of what is sent: else what it does not take would stay here.
+/// Has the system end a connection whose client takes no bytes; unsent bytes would stay here without end.
 fn give_up_on_stuck(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(stream, STUCK) {
@@ -185,7 +187,7 @@ fn give_up_on_stuck(stream: &TcpStream) {
     let _ = (stream, STUCK);
 }
 
-/// Serves a connection with TLS, as long as the certificate holds that its client has shown.
+/// Serves a connection with TLS, as long as the client's certificate holds.
 async fn protected(listener: Arc<Listener>, stream: TcpStream, place: Place, connection: Arc<Connection>) {
     let Some(server) = listener.entrance.trust.server() else { return };
     let Some((stream, party)) = trust::accept(server, stream).await else { return };
@@ -200,7 +202,7 @@ async fn protected(listener: Arc<Listener>, stream: TcpStream, place: Place, con
     }
 }
 
-/// Serves whatever HTTP there is.
+/// Serves HTTP of either version.
 async fn any<S: Socket>(
     listener: Arc<Listener>,
     (read, mut stream, place): (Bytes, S, Place),
@@ -214,7 +216,7 @@ async fn any<S: Socket>(
         let (listener, party, busy) = (Arc::clone(&listener), party.clone(), at.busy());
         request.extensions_mut().insert(at.address);
         request.extensions_mut().insert(Remote(at.ip));
-        async move { Ok::<_, Infallible>(Answered::of(handle(&listener, request, party).await, busy)) }
+        async move { Ok::<_, Infallible>(AnswerBody::response(handle(&listener, request, party).await, busy)) }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
@@ -232,7 +234,7 @@ async fn any<S: Socket>(
     log(serving.await);
 }
 
-/// Reads on until it shows which version of HTTP is spoken, for which a library would wait without end; `None`: the client has gone.
+/// Reads on until the version of HTTP is certain; a library would wait for that without end. `None`: the client has gone.
 async fn version<S: Socket>(read: Bytes, stream: &mut S) -> Option<Bytes> {
     if read.len() >= PREFACE.len() || !PREFACE.starts_with(&read) {
         return Some(read);
@@ -246,14 +248,14 @@ async fn version<S: Socket>(read: Bytes, stream: &mut S) -> Option<Bytes> {
     Some(read.freeze())
 }
 
-/// The body of an answer, whose connection is not idle as long as that is sent.
-struct Answered {
+/// Body of an answer; the connection is busy until the body is sent.
+struct AnswerBody {
     payload: Payload,
     _busy: Option<Busy>,
 }
 
-impl Answered {
-    fn of(answer: Response<Payload>, busy: Busy) -> Response<Self> {
+impl AnswerBody {
+    fn response(answer: Response<Payload>, busy: Busy) -> Response<Self> {
         let mut busy = Some(busy);
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             busy.take().into_iter().for_each(Busy::stay);
@@ -262,7 +264,7 @@ impl Answered {
     }
 }
 
-impl Body for Answered {
+impl Body for AnswerBody {
     type Data = <Payload as Body>::Data;
     type Error = <Payload as Body>::Error;
 

@@ -1,5 +1,4 @@
-//! The list of parts that a gate is made of. Each family that brings a section, an upstream or a door has one line in [`PartList::default`].
-//! Starts nothing.
+//! The list of a gate's parts. Each family with a section, an upstream or a door has a line in [`PartList::default`]. Starts nothing.
 
 use std::sync::Arc;
 
@@ -30,13 +29,13 @@ impl PartList {
         self
     }
 
-    /// Adds a section whose mounts are servers that the gate opens already, for example child processes.
+    /// Adds a section whose mounts are servers of a known transport, for example child processes.
     #[must_use]
     pub fn with_section(self, section: impl Section) -> Self {
         Self { sections: self.sections.with(section), ..self }
     }
 
-    /// The sections that `banyan.toml` may have.
+    /// Lists the sections of `banyan.toml`.
     pub fn sections(&self) -> Sections {
         self.sections.clone()
     }
@@ -47,7 +46,7 @@ impl PartList {
     }
 }
 
-/// Lists the sections that `banyan.toml` of the shipped gate may have.
+/// Lists the sections of `banyan.toml` for the shipped gate.
 pub fn sections() -> Sections {
     PartList::default().sections()
 }

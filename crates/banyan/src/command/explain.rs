@@ -1,7 +1,7 @@
 //! `banyan explain`: refused calls and registrations, with causes and remedies. Asks a running gate; decides nothing.
 
 use clap::Args;
-use gateway::admin::shapes::{Decisions, Refused, RefusedRegistration};
+use gateway::admin::shapes::{Decisions, RefusedRegistration, RefusedRegistrations};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ impl Explain {
             return decision(id, &found, output);
         }
         let query: Vec<(&str, &str)> = self.of.iter().map(|of| ("of", of.as_str())).collect();
-        let refused: Refused = threads::wait(gate.get("/-/refused", &query))??;
+        let refused: RefusedRegistrations = threads::wait(gate.get("/-/refused", &query))??;
         if output.wants_json() {
             return output.json(&refused);
         }

@@ -1,7 +1,7 @@
 //! `banyan reload` and `banyan stop`: a supervisor's orders to a running gate. The gate follows its configuration by itself; nobody has to.
 
 use clap::Args;
-use gateway::admin::shapes::Reloaded;
+use gateway::admin::shapes::ReloadReply;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ impl Reload {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
         let answer = threads::wait(gate.post("/-/reload", &()))??;
-        let reloaded: Reloaded =
+        let reloaded: ReloadReply =
             serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
         if output.wants_json() {
             return output.json(&reloaded);

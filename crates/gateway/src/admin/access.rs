@@ -1,4 +1,4 @@
-//! Who may use the admin API, and the way from it to whoever runs the gate. Does not answer requests.
+//! Access to the admin API, and the way from there to the program that runs the gate. Does not answer requests.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,24 +11,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::admin::attempts::Attempts;
-use crate::admin::presence::{Presence, Published, Served};
+use crate::admin::presence::{Presence, PresenceFile, ServedConfig};
 
-/// What the admin API asks of whoever runs the gate.
+/// A request of the admin API to the program that runs the gate.
 #[derive(Debug)]
 pub enum Command {
-    /// Read the configuration again; the answer is one line a difference, or why nothing was changed.
+    /// Read the configuration again. The reply is a line a difference, or the reason why nothing was changed.
     Reload(oneshot::Sender<Result<Vec<String>, String>>),
     /// Let calls in flight finish and end.
     Stop,
 }
 
-/// The gate's own half of the admin API.
+/// State of the admin API at one gate.
 #[derive(Debug)]
 pub(crate) struct Access {
     presence: OnceLock<Presence>,
     commands: OnceLock<mpsc::Sender<Command>>,
     pub(crate) started: Instant,
-    /// Confirmations that were not taken.
+    /// Failed confirmations.
     pub(super) attempts: Attempts,
     /// Fires when the listener closes, so that nobody follows a log for ever.
     pub(crate) closing: CancellationToken,
@@ -54,12 +54,12 @@ impl Access {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was published, if anything was.
+    /// Gives the presence, once published.
     pub(crate) fn presence(&self) -> Option<&Presence> {
         self.presence.get()
     }
 
-    /// Passes a command to whoever runs the gate; `false` when nobody listens.
+    /// Passes a command to the program that runs the gate; `false` when nobody listens.
     pub(crate) async fn command(&self, command: Command) -> bool {
         match self.commands.get() {
             Some(commands) => commands.send(command).await.is_ok(),
@@ -69,11 +69,11 @@ impl Access {
 }
 
 impl Gateway {
-    /// Makes this gate known in `dir` as listening on `address`, and takes commands from its owner from now on.
-    /// The file goes away with [`Published`].
+    /// Writes the presence of this gate, listening on `address`, into `dir`, and takes commands from the owner from now on. Dropping
+    /// [`PresenceFile`] removes the file.
     ///
-    /// A second call has no effect on the first one's commands and answers an error.
-    pub fn publish(&self, dir: &Path, address: SocketAddr, served: Served) -> io::Result<(Published, mpsc::Receiver<Command>)> {
+    /// A second call answers an error and leaves the first receiver in place.
+    pub fn publish(&self, dir: &Path, address: SocketAddr, served: ServedConfig) -> io::Result<(PresenceFile, mpsc::Receiver<Command>)> {
         let mut token = [0; 32];
         getrandom::fill(&mut token).map_err(|e| io::Error::other(e.to_string()))?;
         let token = token.iter().map(|b| format!("{b:02x}")).collect();
@@ -82,7 +82,7 @@ impl Gateway {
         let url = format!("{scheme}://{}", reachable(address));
         // Watched files are found wherever the asking command runs.
         let certificate = tls.and_then(|tls| std::path::absolute(tls.certificate).ok());
-        let Served { what: serves, digest, while_used } = served;
+        let ServedConfig { what: serves, digest, while_used } = served;
         let (listen, pid) = (Some(address), std::process::id());
         let presence = Presence { url, listen, certificate, pid, token, serves, digest, while_used };
         let published = presence.publish(dir)?;
@@ -98,7 +98,7 @@ impl Gateway {
     }
 }
 
-/// An address to connect to: who listens on every address is reached by loopback.
+/// Replaces an unspecified address (listening everywhere) by loopback, since nobody can connect to the former.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

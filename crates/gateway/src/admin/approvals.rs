@@ -1,5 +1,5 @@
-//! Approvals, operators and grants below `/-/` (docs/approvals.md). What counts as agreement is decided elsewhere, never here: whoever rules
-//! the gate may look, deny and enrol, and agrees to nothing without a key.
+//! Approvals, operators and grants below `/-/` (docs/approvals.md). Does not judge agreement: the owner of the gate may look, deny and
+//! enrol, and agrees to nothing without a key.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use mcp_proto::client::{Identity, stateless_meta};
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json::quote;
-use policy::approval::{Approval, Operator, Proof, PublicKey, Refusal as Refused, Registration, Terms, Wrong, hex};
+use policy::approval::{Approval, Operator, Proof, PublicKey, Refusal as ApprovalRefusal, Registration, Terms, Wrong, hex};
 use runtime::random;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -39,17 +39,14 @@ use door::port::Remote;
 use door::port::fields;
 use door::reply::Payload;
 
-/// Longest body, in bytes.
 const POSTED_BYTES: usize = 256 << 10;
 
-/// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {
     ["/-/approvals", "/-/operators", "/-/grants"]
         .iter()
         .any(|own| path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
 
-/// Answers a request for one of these.
 pub(super) async fn answer(
     gateway: &Gateway,
     parts: &Parts,
@@ -66,14 +63,14 @@ pub(super) async fn answer(
     }
     owner(gateway, parts)?;
     match path[..] {
-        ["approvals", ref rest @ ..] => of_approvals(gateway, parts, rest, body).await,
-        ["operators", ref rest @ ..] => of_operators(gateway, parts, rest, body).await,
-        ["grants", ref rest @ ..] => of_grants(gateway, parts, rest, body).await,
+        ["approvals", ref rest @ ..] => approvals_answer(gateway, parts, rest, body).await,
+        ["operators", ref rest @ ..] => operators_answer(gateway, parts, rest, body).await,
+        ["grants", ref rest @ ..] => grants_answer(gateway, parts, rest, body).await,
         _ => Err(nothing(parts)),
     }
 }
 
-async fn of_approvals(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+async fn approvals_answer(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, rest) {
         (&Method::GET, []) => Ok(json(&gateway.approvals(parts.uri.query() == Some("all=true")).await?)),
         (&Method::GET, ["events"]) => Ok(events(gateway, parts)),
@@ -84,7 +81,7 @@ async fn of_approvals(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mu
     }
 }
 
-async fn of_operators(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+async fn operators_answer(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, rest) {
         (&Method::GET, []) => operators(gateway).await,
         (&Method::POST, []) => enroll(gateway, posted(body).await?).await,
@@ -94,7 +91,7 @@ async fn of_operators(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mu
     }
 }
 
-async fn of_grants(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+async fn grants_answer(gateway: &Gateway, parts: &Parts, rest: &[&str], body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, rest) {
         (&Method::GET, []) => grants(gateway).await,
         (&Method::POST, []) => give(gateway, posted(body).await?).await,
@@ -109,7 +106,7 @@ fn nothing(parts: &Parts) -> Refusal {
 }
 
 impl Gateway {
-    /// What waits for somebody to agree; `all`: and what is over.
+    /// Lists calls waiting for approval, and unknown outcomes; with `all`, finished ones too.
     pub async fn approvals(&self, all: bool) -> Result<ApprovalsShown, Refusal> {
         let gateway = Arc::clone(&self.0);
         let approvals = self.0.gate.rules.approvals.ask(move |room, now| {
@@ -128,14 +125,14 @@ impl Gateway {
         Ok(ApprovalsShown { now: now(), approvals: approvals.await?, below: below.collect() })
     }
 
-    /// One approval.
+    /// Finds an approval by id.
     pub async fn approval(&self, id: &str) -> Result<ApprovalShown, Refusal> {
         let (gateway, id) = (Arc::clone(&self.0), id.to_owned());
         let found = self.0.gate.rules.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
             room.desk.approval(&id).map(|approval| ApprovalShown::of(&gateway.gate, &room.desk, approval))
         });
-        found.await?.ok_or_else(|| Refused::Unknown.into())
+        found.await?.ok_or_else(|| ApprovalRefusal::Unknown.into())
     }
 }
 
@@ -144,7 +141,8 @@ struct Confirmation {
     proof: Box<RawValue>,
 }
 
-/// Takes a confirmation from somebody who shows nothing but a proof. The rules of the door hold, and each address may fail only so often at one call.
+/// Takes a confirmation from a stranger who shows nothing but a proof. The rules of the door hold, and each address may fail only so often
+/// at one call.
 async fn confirm_of_stranger(
     gateway: &Gateway,
     id: &str,
@@ -154,10 +152,10 @@ async fn confirm_of_stranger(
     entry::outer(&gateway.0.gate.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
     // Before anything is counted, so that made-up ids keep nobody from confirming who has the same address.
     if !gateway.0.gate.rules.approvals.may_know(id) && gateway.0.gate.rules.approvals.below.find(id).is_none() {
-        return Err(Refused::Unknown.into());
+        return Err(ApprovalRefusal::Unknown.into());
     }
     let (attempts, remote) = (&gateway.0.admin.attempts, parts.extensions.get::<Remote>());
-    if !attempts.take(id, remote, Instant::now()) {
+    if !attempts.take_one(id, remote, Instant::now()) {
         let why = "too many confirmations of this call from this address were not taken in the last minute: try again in a minute";
         return Err(Refusal::too_many(why));
     }
@@ -214,7 +212,7 @@ async fn webauthn(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refu
         let challenge = &room.desk.approval(&own)?.challenge;
         Some(request(room.desk.anchors(), challenge.statement().digest(), &party, (now.unix_seconds(), challenge.expires)))
     });
-    Ok(json(&options.await?.ok_or(Refused::Unknown)?))
+    Ok(json(&options.await?.ok_or(ApprovalRefusal::Unknown)?))
 }
 
 fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
@@ -260,7 +258,7 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
                 let (key, passkey) = room.passkeys.finish(&name, &made, &party, now.unix_seconds())?;
                 (key, Some(passkey))
             }
-            _ => return Err(Refused::Proof(Wrong::Malformed("either `key` or `credential` is needed"))),
+            _ => return Err(ApprovalRefusal::Proof(Wrong::Malformed("either `key` or `credential` is needed"))),
         };
         let operator = Operator { id: key.fingerprint(), name, principals, key, passkey, enrolled: now.unix_seconds() };
         Ok(OperatorShown::from(&room.desk.enroll(operator)))
@@ -272,11 +270,11 @@ async fn enroll(gateway: &Gateway, posted: Enrolment) -> Result<Response<Payload
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct KeyName {
     name: String,
 }
 
-async fn begin_passkey(gateway: &Gateway, posted: Named) -> Result<Response<Payload>, Refusal> {
+async fn begin_passkey(gateway: &Gateway, posted: KeyName) -> Result<Response<Payload>, Refusal> {
     let party = relying_party(&gateway.0.gate).ok_or_else(no_party)?;
     let options = gateway
         .0
@@ -311,11 +309,11 @@ async fn grants(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct StatementRequest {
     terms: Terms,
 }
 
-/// What has to be signed for a grant.
+/// A grant's statement, to be signed.
 #[derive(Serialize)]
 struct ToSign {
     id: String,
@@ -323,11 +321,11 @@ struct ToSign {
     digest: String,
     namespace: &'static str,
     required: u8,
-    /// What a browser is asked for a passkey's signature, where people approve in one.
+    /// Options for a passkey's signature in the browser, where people approve in a browser.
     webauthn: Option<serde_json::Value>,
 }
 
-async fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payload>, Refusal> {
+async fn statement(gateway: &Gateway, posted: &StatementRequest) -> Result<Response<Payload>, Refusal> {
     if posted.terms.expires <= now() {
         return Err(Refusal::refused("`expires` is over already: give a time to come, in seconds since 1970"));
     }
@@ -348,14 +346,14 @@ async fn statement(gateway: &Gateway, posted: &Wanted) -> Result<Response<Payloa
 }
 
 #[derive(Deserialize)]
-struct Given {
+struct SignedGrant {
     id: String,
     terms: Terms,
     proofs: Vec<Box<RawValue>>,
 }
 
-async fn give(gateway: &Gateway, posted: Given) -> Result<Response<Payload>, Refusal> {
-    let Given { id, terms, proofs } = posted;
+async fn give(gateway: &Gateway, posted: SignedGrant) -> Result<Response<Payload>, Refusal> {
+    let SignedGrant { id, terms, proofs } = posted;
     let proofs: Vec<Proof> = proofs.iter().map(|proof| Proof::read(proof.get().as_bytes())).collect::<Result<_, _>>()?;
     let party = relying_party(&gateway.0.gate);
     let given = gateway.0.gate.rules.approvals.ask(move |room, now| {
@@ -383,7 +381,6 @@ fn no_party() -> Refusal {
     Refusal::failed("nobody knows where this gate's calls are approved: let it listen, or set `gate.url`")
 }
 
-/// Reads a body.
 pub(super) async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
     let body = body::posted(body, POSTED_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
     let bytes: &[u8] = if body.is_empty() { b"{}" } else { &body };

@@ -1,5 +1,5 @@
-//! `GET /-/stdio`: a client of `banyan stdio`, whose lines come over an upgraded connection as they are. Only the owner's token opens it.
-//! What a line means is known by the door for standard input and output, not here.
+//! `GET /-/stdio`: a client of `banyan stdio`, sending lines over an upgraded connection. Takes the owner's token only. Does not read the
+//! lines; the door for standard input and output does.
 
 use std::sync::Arc;
 
@@ -15,12 +15,11 @@ use door::reply;
 use door::reply::Payload;
 use mcp::downstream::stdio;
 
-/// Where bridges connect.
 pub(super) const PATH: &str = "/-/stdio";
 /// Name of the protocol: a message a line.
 pub(super) const PROTOCOL: &str = "banyan-stdio";
 
-/// Turns the connection into the lines of one client.
+/// Upgrades the connection and serves the client on the other end.
 pub(super) fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     // A page that is signed in has no use for it.
     if !gateway.0.entrance.owner.is_owner(&parts.headers) {

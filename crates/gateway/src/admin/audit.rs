@@ -1,5 +1,5 @@
-//! `/-/audit…`: the record for the console and the command line, to whoever has the admin token. Reads the files as anybody could; what is
-//! in them is decided elsewhere, and nothing here changes them.
+//! `/-/audit…`: the record for the console and the command line, behind the admin token. Reads the files as anybody could. Does not verify
+//! or change them.
 
 use audit::entry::Entry;
 use audit::record::Record;
@@ -20,15 +20,14 @@ use call::words::refusal::Refusal;
 use door::port::query;
 use door::reply::Payload;
 
-/// How many entries are given unless more are asked for.
+/// Entries in an answer unless more are asked for.
 const USUAL: u64 = 100;
 
-/// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {
     matches!(path, "/-/audit" | "/-/audit/entry" | "/-/audit/checkpoint" | "/-/audit/verify")
 }
 
-/// Answers a GET for one of these.
+/// Answers a GET of the record, behind the owner's token.
 pub(super) async fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     let none = || Refusal::not_found("nothing is recorded: `[audit] enabled = false` stands in the configuration");
     let status = gateway.audit().ok_or_else(none)?;
@@ -57,7 +56,7 @@ pub(super) async fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<
     }
 }
 
-/// A decision that the gate does not remember any more, from the record.
+/// Finds a forgotten decision in the record.
 pub(super) async fn decision(gateway: &Gateway, id: String) -> Result<Option<DecisionRow>, Refusal> {
     let Some(dir) = gateway.audit().and_then(|status| status.directory) else { return Ok(None) };
     let config = gateway.config();
@@ -68,7 +67,7 @@ pub(super) async fn decision(gateway: &Gateway, id: String) -> Result<Option<Dec
     recalled.await.map_err(|error| Refusal::failed(error.to_string()))?.map_err(unread)
 }
 
-/// An entry as it is shown: what everybody asks for first, and behind it all that the line says.
+/// Makes the row of an entry: the columns everybody asks for, and the whole line.
 pub fn shown(found: &FoundEntry) -> AuditEntry {
     let line = RawValue::from_string(found.line.clone()).ok();
     let mut entry = AuditEntry { chain: found.chain, seq: found.seq, line, ..AuditEntry::default() };
@@ -90,7 +89,7 @@ pub fn shown(found: &FoundEntry) -> AuditEntry {
     entry
 }
 
-/// An entry with its proof, as text and in parts.
+/// Makes the proof of an entry, as text and in parts.
 pub fn proof(archive: &Archive, chain: &ChainDir, seq: u64) -> Result<AuditProof, ArchiveError> {
     let (found, standing) = archive.prove(chain, seq)?;
     let hashes = standing.hashes.iter().map(ToString::to_string).collect();
@@ -103,7 +102,7 @@ fn checkpoint(archive: &Archive, status: &AuditStatus) -> Result<AuditCheckpoint
     Ok(AuditCheckpoint { chain: chain.number, key: archive.key(&chain)?, checkpoint, status: status.clone() })
 }
 
-/// Reads files where nobody else waits for it.
+/// Reads files on a thread where nobody else waits.
 async fn reading<T: Serialize + Send + 'static>(
     status: AuditStatus,
     read: impl FnOnce(&Archive, &AuditStatus) -> Result<T, ArchiveError> + Send + 'static,
@@ -115,7 +114,7 @@ async fn reading<T: Serialize + Send + 'static>(
     read.map(|value| json(&value)).map_err(unread)
 }
 
-/// A refusal in the words of an archive that could not be read.
+/// Makes the refusal for an archive that could not be read.
 pub(super) fn unread(error: ArchiveError) -> Refusal {
     match error {
         ArchiveError::NotFound(why) => Refusal::not_found(why),

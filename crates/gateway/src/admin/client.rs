@@ -1,4 +1,4 @@
-//! The asking half of the admin API, over one short HTTP/1.1 connection a question. Does not look for the gate: see `presence`.
+//! Client of the admin API, over one short HTTP/1.1 connection a question. Does not look for the gate: see `presence`.
 
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
@@ -27,67 +27,59 @@ use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 use trust;
 use trust::AcceptedServer;
 
-/// How long a connection to our own machine may take.
+/// Time to connect to this machine.
 const CONNECT: Duration = Duration::from_secs(3);
 /// Longest time for the gate to give a connection to a client of `banyan stdio`.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// A connection that carries a client's lines.
-pub type Attached = TokioIo<Upgraded>;
+pub type LineConnection = TokioIo<Upgraded>;
 
-/// Asks one gate.
+/// Client of one gate.
 #[derive(Debug)]
 pub struct AdminClient {
     gate: Presence,
 }
 
-/// Why there is no answer.
+/// Failure of a question to a gate.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The gate answered with something that is no answer.
+    /// Not the answer of a gate.
     #[error(
         "the gate at {url} answered what this version does not understand ({what})\n  it may be another version of Banyan: end it and start it anew, or ask it with its own binary"
     )]
     Malformed {
-        /// The gate.
         url: String,
-        /// What was wrong with it.
+        /// Fault of the answer.
         what: String,
     },
-    /// The gate said no, and why.
     #[error("{}", .0.message)]
     Refused(Refusal),
-    /// The gate can't be reached.
     #[error(
         "the gate at {url} does not answer: {source}\n  look whether it still runs with `banyan doctor`, and start it anew with `banyan up` where it hangs"
     )]
-    Unreachable {
-        /// The gate.
-        url: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Unreachable { url: String, source: std::io::Error },
 }
 
 impl AdminClient {
-    /// A client of `gate`.
+    /// Makes a client of `gate`.
     pub fn new(gate: Presence) -> Self {
         Self { gate }
     }
 
-    /// `GET`, the answer read as `T`. `query` is written as a query string.
+    /// Sends a `GET` and reads the answer as `T`. `query` is written as a query string.
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, AdminError> {
         let body = self.whole(Method::GET, &with_query(path, query), Bytes::new()).await?;
         serde_json::from_slice(&body).map_err(|e| self.malformed(&e.to_string()))
     }
 
-    /// `POST` of `body` as JSON; the answer's bytes as they came.
+    /// Sends a `POST` of `body` as JSON and gives the answer's bytes as they came.
     pub async fn post(&self, path: &str, body: &impl Serialize) -> Result<Bytes, AdminError> {
         let body = serde_json::to_vec(body).map_err(|e| self.malformed(&e.to_string()))?;
         self.whole(Method::POST, path, body.into()).await
     }
 
-    /// `GET` of an answer that has no end: `each` is called with every line, until it answers `false` or the gate goes away.
+    /// Sends a `GET` whose answer has no end, and calls `each` with every line until `each` answers `false` or the gate goes away.
     pub async fn lines(&self, path: &str, query: &[(&str, &str)], mut each: impl FnMut(&[u8]) -> bool) -> Result<(), AdminError> {
         let mut body = self.ask(Method::GET, &with_query(path, query), Bytes::new()).await?.into_body();
         let mut rest = Vec::new();
@@ -104,8 +96,8 @@ impl AdminClient {
         Ok(())
     }
 
-    /// A connection that carries a client's lines, as its standard input and output would.
-    pub async fn attach(&self) -> Result<Attached, AdminError> {
+    /// Opens a connection that carries a client's lines, as standard input and output would.
+    pub async fn attach(&self) -> Result<LineConnection, AdminError> {
         let request = self.request(Method::GET, attached::PATH, Bytes::new())?;
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
@@ -164,7 +156,7 @@ impl AdminClient {
         Err(self.refused(answer).await)
     }
 
-    /// TLS to whoever has the very certificate that the gate reads from its file.
+    /// Speaks TLS, and accepts no certificate but the gate's own, read from the file.
     async fn protect(&self, file: &Path, stream: TcpStream) -> Result<TlsStream<TcpStream>, AdminError> {
         let failed = |e: &dyn std::fmt::Display| self.unreachable(std::io::Error::other(e.to_string()));
         let own = trust::first_certificate(file).map_err(|e| failed(&e))?;
@@ -192,7 +184,6 @@ impl AdminClient {
     }
 }
 
-/// Speaks HTTP/1.1 over a connection.
 async fn send_over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> hyper::Result<SendRequest<Full<Bytes>>> {
     let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection.with_upgrades());

@@ -1,5 +1,5 @@
-//! How others come to be known here: the certificates of gates that join, and where clients get their tokens. Who may have one is not
-//! decided here.
+//! Ways for others to become known here: certificates for gates that join, and the place where clients get tokens. Does not decide about
+//! either.
 
 use std::sync::Arc;
 
@@ -17,15 +17,12 @@ use door::reply::Payload;
 use trust;
 use trust::METADATA;
 
-/// Longest body, in bytes.
 const POSTED_BYTES: usize = 64 << 10;
 
-/// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {
     matches!(path, "/-/join" | "/-/renew") || path.strip_prefix(METADATA).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Answers a request for one of these.
 pub(super) async fn answer(
     gateway: &Gateway,
     parts: &Parts,
@@ -49,7 +46,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Reads a short body.
+/// Reads a body of at most [`POSTED_BYTES`].
 async fn posted<T: DeserializeOwned>(body: &mut Incoming) -> Result<T, Refusal> {
     let body = body::posted(body, POSTED_BYTES).await.map_err(|why| Refusal::failed(why.to_string()))?;
     serde_json::from_slice(&body).map_err(|e| Refusal::failed(format!("the request is not what belongs here: {e}")))

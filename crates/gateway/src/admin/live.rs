@@ -1,5 +1,5 @@
-//! `GET /-/events`: how the servers are, first whole and then whatever changes, as server-sent events. A reader that is slow misses steps in
-//! between, never where they lead. Does not find out how servers are.
+//! `GET /-/events`: the status of servers as server-sent events, first the whole, then each change. A slow reader misses steps in between,
+//! never the latest state. Does not find the status.
 
 use std::time::Duration;
 
@@ -11,15 +11,14 @@ use crate::Gateway;
 use crate::admin::shapes::{Change, Status};
 use crate::admin::viewer::Viewer;
 
-/// What is counted rather than told, calls in flight and how long they take, is looked at this often.
+/// Interval for values that change without news: calls in flight and their durations.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// So long after a change others of the same cause are waited for.
+/// Pause after a change, in which further changes of the same cause gather.
 const GATHER: Duration = Duration::from_millis(40);
-/// Something is said at least once in so many looks, so that nobody takes the stream for dead.
+/// Looks without an event, after which a comment shows that the stream lives.
 const SILENT_LOOKS: u32 = 15;
 
-/// Where one reader is.
-struct Reader {
+struct EventReader {
     gateway: Gateway,
     viewer: Viewer,
     last: Option<Status>,
@@ -27,15 +26,15 @@ struct Reader {
     number: u64,
 }
 
-/// The events, without end, as far as a viewer sees them.
+/// Streams events without end, as far as a viewer may see.
 pub(super) fn events(gateway: Gateway, viewer: Viewer) -> impl Stream<Item = Bytes> {
-    stream::unfold(Reader { gateway, viewer, last: None, tree: 0, number: 0 }, |mut reader| async move {
+    stream::unfold(EventReader { gateway, viewer, last: None, tree: 0, number: 0 }, |mut reader| async move {
         let event = reader.next().await;
         Some((event, reader))
     })
 }
 
-impl Reader {
+impl EventReader {
     async fn next(&mut self) -> Bytes {
         let Some(mut last) = self.last.take() else {
             self.tree = self.gateway.0.gate.mounts.tree.load().number();
@@ -58,7 +57,7 @@ impl Reader {
         Bytes::from_static(b": nothing has changed\n\n")
     }
 
-    /// What is other than in `last`, which becomes what is; `None`: nothing.
+    /// Replaces `last` by the present status and gives the difference, if any.
     async fn change(&mut self, last: &mut Status) -> Option<Change> {
         let tree = self.gateway.0.gate.mounts.tree.load().number();
         let lists = std::mem::replace(&mut self.tree, tree) != tree;

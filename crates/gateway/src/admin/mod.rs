@@ -1,6 +1,6 @@
-//! How a running gate is asked and told: JSON below `/-/` on the gate's own listener, and the file that says where that is.
+//! Administration of a running gate: JSON below `/-/` on the gate's own listener, and the file that says where to find both.
 //!
-//! This module does not print and does not decide what a gate does; the binary's commands are its only client.
+//! Does not print and does not decide what a gate does; the commands of the binary are the only client.
 
 mod access;
 mod approvals;

@@ -1,4 +1,4 @@
-//! `/-/pins…`: definitions that wait until somebody looks at them, to whoever has the admin token. What waits is not decided here.
+//! `/-/pins…`: definitions waiting for somebody to look, behind the admin token. Does not decide which definitions wait.
 
 use http::request::Parts;
 use http::{Method, Response};
@@ -13,12 +13,10 @@ use call::words::refusal::Refusal;
 use door::port::query;
 use door::reply::Payload;
 
-/// Whether `path` is one of these.
 pub(super) fn is_here(path: &str) -> bool {
     matches!(path, "/-/pins" | "/-/pins/accept" | "/-/pins/refuse")
 }
 
-/// Answers a request for one of these.
 pub(super) async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     owner(gateway, parts)?;
     let standing = match (&parts.method, parts.uri.path()) {

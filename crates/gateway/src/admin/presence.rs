@@ -1,5 +1,5 @@
-//! The file by which a running gate is found on its own machine: where it listens and the token of its admin API.
-//! Readable by its owner only. Does not talk to the gate.
+//! The presence file, by which a running gate is found on its own machine: the address of the listener and the token of the admin API.
+//! Readable by the owner only. Does not talk to the gate.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,70 +9,69 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// One running gate.
+/// A running gate.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
-    /// `http://ADDRESS:PORT` or `https://ADDRESS:PORT`, without a path; an address that can be connected to.
+    /// `http://ADDRESS:PORT` or `https://ADDRESS:PORT`, without a path; an address to connect to.
     pub url: String,
-    /// The address that it listens on, which may stand for all of the machine; absent in the files of older gates.
+    /// Bound address, perhaps of all interfaces; absent in the files of older gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<SocketAddr>,
-    /// PEM file with the certificate that the gate shows there.
+    /// PEM file with the certificate of the listener.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
-    /// Its process.
     pub pid: u32,
-    /// The bearer token of its admin API.
+    /// Bearer token of the admin API.
     pub token: String,
-    /// What it serves, for people: a configuration's path, or where the servers were found.
+    /// Path of the configuration, or the source of the servers. For people.
     pub serves: String,
-    /// SHA-256 of the file in `serves`, in hexadecimal, where the gate read it once and does not follow it.
+    /// SHA-256 of the file in `serves`, in hexadecimal, for a gate that read the file once and does not follow changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Set if a client had it started: it ends when nobody uses it any more.
+    /// Set for a gate started by a client: such a gate ends when unused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub while_used: bool,
 }
 
-/// Description of what a gate serves, as its presence tells it.
+/// Description of a gate's configuration, for the presence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// For people: a configuration's path, or where the servers were found.
+pub struct ServedConfig {
+    /// Path of the configuration, or the source of the servers. For people.
     pub what: String,
-    /// SHA-256 of that file, in hexadecimal, where it is read once.
+    /// SHA-256 of the configuration, in hexadecimal, when read only once.
     pub digest: Option<String>,
-    /// Set if the gate ends when nobody uses it.
+    /// Set for a gate that ends when unused.
     pub while_used: bool,
 }
 
-impl From<&str> for Served {
+impl From<&str> for ServedConfig {
     fn from(what: &str) -> Self {
         Self { what: what.to_owned(), ..Self::default() }
     }
 }
 
-/// Does not show the token.
+/// Hides the token.
 impl std::fmt::Debug for Presence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Presence").field("url", &self.url).field("pid", &self.pid).finish_non_exhaustive()
     }
 }
 
-/// A published [`Presence`]; dropping it takes the file away.
+/// A published [`Presence`]; dropping the value removes the file.
 #[derive(Debug)]
-pub struct Published {
+pub struct PresenceFile {
     path: PathBuf,
 }
 
-impl Drop for Published {
+impl Drop for PresenceFile {
     fn drop(&mut self) {
         _ = fs::remove_file(&self.path);
     }
 }
 
 impl Presence {
-    /// Writes the file into `dir` (made with mode 0700 when it is not there), with mode 0600.
-    pub fn publish(&self, dir: &Path) -> io::Result<Published> {
+    /// Writes the file into `dir`, with mode 0600. Makes a missing `dir` with mode 0700.
+    pub fn publish(&self, dir: &Path) -> io::Result<PresenceFile> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let path = dir.join(file_name(self.pid));
         match fs::remove_file(&path) {
@@ -81,10 +80,10 @@ impl Presence {
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(&serde_json::to_vec(self)?)?;
-        Ok(Published { path })
+        Ok(PresenceFile { path })
     }
 
-    /// The gates whose processes live, by process id. Takes away what dead ones left behind.
+    /// Lists gates with a living process, by process id. Removes the files of dead ones.
     pub fn all(dir: &Path) -> io::Result<Vec<Self>> {
         let entries = match fs::read_dir(dir) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_found_while_it_is_published_and_only_by_its_owner() {
+    fn a_published_gate_is_found_by_its_owner_only() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().join("banyan");
         let ours = presence(std::process::id());

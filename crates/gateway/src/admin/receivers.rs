@@ -1,5 +1,5 @@
-//! Telling what becomes of calls that wait: lines for whoever follows the admin API, signed posts to webhooks, and programs that are started.
-//! Each transition is told once; nothing is decided here.
+//! News of waiting calls: lines for followers of the admin API, signed posts to webhooks, and started programs. Tells each transition once.
+//! Decides nothing.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -16,53 +16,52 @@ use tokio::sync::mpsc;
 use call::judge::approvals::{Audience, link, name_of, now};
 use call::tree::gate::Gate;
 
-/// How much may wait for one of them; more is not told.
+/// Longest queue of a receiver; further news is dropped.
 const DEPTH: usize = 256;
-/// How long one may take.
+/// Longest time of one delivery.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait before it is tried again, each time.
+/// Pauses before each retry.
 const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(20)];
 
-/// Whoever is told, with a queue each: one that does not answer keeps no other waiting.
+/// All receivers, with a queue each, so that a silent receiver keeps no other waiting.
 pub(crate) struct Receivers {
     gate: Arc<Gate>,
     sources: Arc<dyn Sources>,
     connector: Arc<Connector>,
-    all: Vec<(Receiver, mpsc::Sender<Arc<Told>>)>,
+    all: Vec<(Receiver, mpsc::Sender<Arc<Message>>)>,
 }
 
-/// One of them.
 #[derive(Debug, Clone, PartialEq)]
 enum Receiver {
     Command(String, Vec<String>),
     Webhook(Webhook),
 }
 
-/// What is told.
-struct Told {
+/// Message about a transition.
+struct Message {
     id: String,
     /// JSON.
     body: String,
-    /// The same for programs, by the names of variables.
+    /// Environment variables for programs, with the same content.
     variables: Vec<(&'static str, String)>,
 }
 
 impl Receivers {
-    /// Nobody so far.
+    /// Makes an empty list.
     pub(crate) fn new(gate: Arc<Gate>, sources: Arc<dyn Sources>, connector: Arc<Connector>) -> Self {
         Self { gate, sources, connector, all: Vec::new() }
     }
 }
 
 impl Audience for Receivers {
-    /// Tells of a transition. A call that goes out after people agreed is no news to them.
+    /// Tells of a transition, unless an agreed call merely goes out: no news for people.
     fn tell(&mut self, news: &News, approval: &Approval) {
         self.follow();
         let is_quiet = matches!(news.event, Event::Moved(Standing::Dispatched | Standing::Done | Standing::Below));
         if is_quiet || self.all.is_empty() {
             return;
         }
-        let told = Arc::new(self.told(news, approval));
+        let told = Arc::new(self.message(news, approval));
         for (receiver, queue) in &self.all {
             if queue.try_send(Arc::clone(&told)).is_err() {
                 tracing::error!(id = told.id, who = receiver.name(), "too much waits to be told: this transition is not");
@@ -72,7 +71,7 @@ impl Audience for Receivers {
 }
 
 impl Receivers {
-    /// Whoever is not configured any more gets what waits for it, and then no more.
+    /// Follows the configuration. A removed receiver gets the news already queued, and no more.
     fn follow(&mut self) {
         let gate = self.gate.config.load().gate.clone();
         let commands = gate.iter().flat_map(|gate| &gate.commands).map(|(program, args)| Receiver::Command(program.clone(), args.clone()));
@@ -88,7 +87,7 @@ impl Receivers {
         }
     }
 
-    fn told(&self, news: &News, approval: &Approval) -> Told {
+    fn message(&self, news: &News, approval: &Approval) -> Message {
         let challenge = &approval.challenge;
         let body = json!({
             "event": name_of(news.event),
@@ -109,13 +108,13 @@ impl Receivers {
             ("BANYAN_EXPIRES", challenge.expires.to_string()),
             ("BANYAN_URL", link(&self.gate, &challenge.id)),
         ];
-        Told { id: challenge.id.clone(), body: body.to_string(), variables }
+        Message { id: challenge.id.clone(), body: body.to_string(), variables }
     }
 }
 
 impl Receiver {
-    /// Tells it one after the other. It ends with its last sender.
-    async fn serve(self, sources: Arc<dyn Sources>, connector: Arc<Connector>, mut waiting: mpsc::Receiver<Arc<Told>>) {
+    /// Delivers message after message until the last sender is dropped.
+    async fn serve(self, sources: Arc<dyn Sources>, connector: Arc<Connector>, mut waiting: mpsc::Receiver<Arc<Message>>) {
         while let Some(told) = waiting.recv().await {
             match &self {
                 Self::Command(program, args) => start(program, args, &told).await,
@@ -132,8 +131,8 @@ impl Receiver {
     }
 }
 
-/// Starts a program, gives it the body, and waits for it a while. What it prints is not kept.
-async fn start(program: &str, args: &[String], told: &Told) {
+/// Starts a program, writes the body to standard input, and waits for [`PATIENCE`]. Output is dropped.
+async fn start(program: &str, args: &[String], told: &Message) {
     let run = async {
         let mut command = tokio::process::Command::new(program);
         command.args(args).envs(told.variables.iter().map(|(name, value)| (*name, without_controls(value)))).kill_on_drop(true);
@@ -152,7 +151,7 @@ async fn start(program: &str, args: &[String], told: &Told) {
     }
 }
 
-/// Names come from servers and callers: a line that somebody else's program prints must stay one.
+/// Removes control characters: names come from servers and callers, and a line printed by somebody's program must stay one line.
 fn without_controls(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_makes_no_lines_of_its_own_in_what_a_program_is_given() {
+    fn a_name_adds_no_lines_to_a_programs_output() {
         assert_eq!(without_controls("files.wipe\nSubject: all is well\u{1b}[2J\0"), "files.wipeSubject: all is well[2J");
     }
 }

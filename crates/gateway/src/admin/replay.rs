@@ -1,4 +1,4 @@
-//! `POST /-/policy/replay`: what would become now of calls that were made, to whoever has the admin token. Decides nothing itself.
+//! `POST /-/policy/replay`: what would become now of recorded calls, behind the admin token. Decides nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,17 +18,16 @@ use call::words::refusal::Refusal;
 use door::reply::Payload;
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ReplayRequest {
     /// Microseconds since 1970.
     #[serde(default)]
     since: u64,
-    /// Rules to ask in place of those in force.
+    /// Text of rules to ask in place of those in force.
     rules: Option<String>,
 }
 
-/// Answers.
 pub(super) async fn answer(gateway: &Gateway, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
-    let Wanted { since, rules: given } = posted(body).await?;
+    let ReplayRequest { since, rules: given } = posted(body).await?;
     let tree = gateway.0.gate.mounts.tree.load_full();
     let (own, zone) = tree.config.policy.as_ref().map_or((None, TimeZone::system()), |own| (Some(&own.policies), own.time_zone.clone()));
     let asked = match given {

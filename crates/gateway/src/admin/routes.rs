@@ -1,4 +1,4 @@
-//! Everything the listener answers besides MCP: health, metrics, and the admin API below `/-/`. Knows no MCP.
+//! Answers of the listener besides MCP: health, metrics, and the admin API below `/-/`. Knows no MCP.
 
 use call::words::pour::BrokenOff;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use crate::Gateway;
 use crate::admin::access::Command;
 use crate::admin::shapes::{
-    CallRequest, Called, ConsoleLink, Decisions, LogLine, NotInForce, Refused, Reloaded, Status, Tools, TraceRequest,
+    CallRequest, CallResult, ConsoleLink, Decisions, LogLine, NotInForce, RefusedRegistrations, ReloadReply, Status, Tools, TraceRequest,
 };
 use crate::admin::viewer::Viewer;
 use crate::admin::{approvals, attached, audit, known, live, pins, replay};
@@ -38,7 +38,7 @@ use door::reply;
 use door::reply::Payload;
 use mesh::child::JoinStatus;
 
-/// Whatever a gate answers that no other door does: the admin API, the console, and who it is.
+/// The last door: the admin API, the console, and the identity of the gate.
 pub(crate) struct AdminDoor(pub(crate) Gateway);
 
 impl Door for AdminDoor {
@@ -70,12 +70,11 @@ async fn answer(gateway: &Gateway, parts: &Parts, body: &mut Incoming, party: Op
         (&Method::POST, "/-/console/code") => link(gateway, parts),
         _ if console::is_here(parts) => console::answer(&gateway.0.entrance, parts, body).await,
         (&Method::GET, path) if is_viewed(path) => viewed(gateway, parts, party).await,
-        _ => of_owner(gateway, parts, body).await,
+        _ => owner_only(gateway, parts, body).await,
     }
 }
 
-/// Answers requests that only the owner may make.
-async fn of_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+async fn owner_only(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, path) if audit::is_here(path) => {
             owner(gateway, parts)?;
@@ -83,12 +82,12 @@ async fn of_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Resu
         }
         (&Method::GET, attached::PATH) => attached::answer(gateway, parts),
         (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
-        (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => told(gateway, parts, body).await,
+        (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => obey_owner(gateway, parts, body).await,
         _ => single(gateway, parts),
     }
 }
 
-/// The last decisions; one of an id also from the record.
+/// Lists the last decisions; a single decision is looked up in the record too.
 async fn decisions(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     owner(gateway, parts)?;
     let id = query(parts, "id");
@@ -99,8 +98,8 @@ async fn decisions(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>
     Ok(json(&Decisions { decisions }))
 }
 
-/// What the owner tells the gate to do.
-async fn told(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
+/// Obeys a command of the owner.
+async fn obey_owner(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Result<Response<Payload>, Refusal> {
     owner(gateway, parts)?;
     match parts.uri.path() {
         "/-/call" => call(gateway, body).await,
@@ -115,7 +114,7 @@ fn is_viewed(path: &str) -> bool {
     VIEWED.contains(&path) || path.starts_with(TOOL)
 }
 
-/// Answers requests that whoever may call may also make, each as far as it may use what it reads of.
+/// Answers requests that callers may make as well, each as far as the caller may use the subject.
 async fn viewed(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     let client = query(parts, "client");
     let path = parts.uri.path();
@@ -133,7 +132,7 @@ async fn viewed(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) ->
     })
 }
 
-/// Numbers of everybody's calls, for those who watch the gate.
+/// Answers metrics: numbers of everybody's calls, for people who watch the gate.
 fn metrics(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Result<Response<Payload>, Refusal> {
     if !is_owner(gateway, parts) {
         let config = gateway.0.gate.config.load();
@@ -147,11 +146,11 @@ fn metrics(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resu
     Ok(plain(StatusCode::OK, CONTENT_TYPE, gateway.metrics().into()))
 }
 
-/// Answers what is asked of rules and of single servers.
+/// Answers questions about rules and single servers.
 fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/-/refused") => {
-            owner(gateway, parts).map(|()| json(&Refused { refused: gateway.refused(query(parts, "of").as_deref()) }))
+            owner(gateway, parts).map(|()| json(&RefusedRegistrations { refused: gateway.refused(query(parts, "of").as_deref()) }))
         }
         (&Method::GET, "/-/policy") => owner(gateway, parts).map(|()| json(&gateway.rules())),
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(gateway, parts).and_then(|()| logs(gateway, parts)),
@@ -164,13 +163,12 @@ fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal
 
 const RESTART: &str = "/-/restart/";
 const TOOL: &str = "/-/tools/";
-/// Paths that are not only for whoever runs the gate.
+/// Paths open to more than the owner.
 const VIEWED: [&str; 5] = ["/-/below", "/-/events", "/-/status", "/-/tools", "/metrics"];
 
-/// Longest body of `POST /-/call`.
 const CALL_BYTES: usize = 16 << 20;
 
-/// Only whoever can read the presence file, or was let into the console by them.
+/// Lets in readers of the presence file, and console sessions signed in by them.
 pub(super) fn owner(gateway: &Gateway, parts: &Parts) -> Result<(), Refusal> {
     if is_owner(gateway, parts) {
         return Ok(());
@@ -184,7 +182,7 @@ pub(crate) fn is_owner(gateway: &Gateway, parts: &Parts) -> bool {
     gateway.0.entrance.is_owner(parts)
 }
 
-/// A link into the console. Who is in the console already gets none: it would outlast a sign-in.
+/// Makes a link into the console. A console session gets none: the link would outlast the sign-in.
 fn link(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
     match gateway.0.admin.presence() {
         Some(presence) if gateway.0.entrance.owner.is_owner(&parts.headers) => {
@@ -196,7 +194,8 @@ fn link(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> 
     }
 }
 
-/// 200 while it lives, or once no server is in its first start; which are, only whoever runs the gate is told.
+/// Answers 200 while the gate lives, or (for `/readyz`) once no server is in the first start. Only the owner hears the names of starting
+/// servers.
 fn lives(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
     if parts.uri.path() == "/healthz" {
         return plain(StatusCode::OK, "text/plain", "ok\n".into());
@@ -209,7 +208,7 @@ fn lives(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
     plain(StatusCode::SERVICE_UNAVAILABLE, "text/plain", format!("starting: {told}\n").into())
 }
 
-/// `all`: also what only the owner is told.
+/// `all` includes facts for the owner only.
 pub(super) fn status(gateway: &Gateway, all: bool) -> Status {
     let presence = gateway.0.admin.presence();
     Status {
@@ -262,7 +261,7 @@ fn events(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>) -> Resul
     Ok(response)
 }
 
-/// An answer that goes on until the gate ends, or the sign-in does.
+/// Answers with a stream until the gate or the sign-in ends.
 pub(super) fn streamed(
     gateway: &Gateway,
     parts: &Parts,
@@ -321,7 +320,7 @@ async fn reload(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
     let sent = gateway.0.admin.command(Command::Reload(sender)).await;
     let answer = if sent { receiver.await.ok() } else { None };
     let changes = answer.unwrap_or_else(|| Err("this gate reads no configuration file".to_owned())).map_err(Refusal::failed)?;
-    Ok(json(&Reloaded { changes }))
+    Ok(json(&ReloadReply { changes }))
 }
 
 async fn stop(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
@@ -332,17 +331,17 @@ async fn stop(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
 }
 
 impl Gateway {
-    /// Calls a tool for the command line: an unknown tool is told from a failed call.
-    pub async fn call_tool(&self, request: &CallRequest) -> Result<Called, Refusal> {
+    /// Calls a tool for the command line; an unknown tool becomes another error than a failed call.
+    pub async fn call_tool(&self, request: &CallRequest) -> Result<CallResult, Refusal> {
         let known = self.tools(None).iter().any(|t| t.dotted == request.tool || t.shown == request.tool);
         if !known {
             return Err(Refusal::not_found(format!("there is no tool `{}`", request.tool)));
         }
         let answer = self.call(request).await;
-        answer.map(Called).map_err(|error| Refusal::failed([message_of(&error), self.rules_of(&error)].concat()))
+        answer.map(CallResult).map_err(|error| Refusal::failed([message_of(&error), self.rules_of(&error)].concat()))
     }
 
-    /// Calls a tool and answers the whole JSON-RPC response, as a client is sent it.
+    /// Calls a tool and answers the whole JSON-RPC response, as a client receives it.
     pub async fn call_tool_raw(&self, request: &CallRequest) -> Bytes {
         let (key, value) = match self.call(request).await {
             Ok(result) => ("result", result),
@@ -353,7 +352,7 @@ impl Gateway {
 }
 
 impl Gateway {
-    /// The rules by which a call was refused, for people: a line each.
+    /// Lists the rules that refused a call, for people: a line each.
     fn rules_of(&self, error: &[u8]) -> String {
         let error: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
         let Some(id) = error["data"]["decision"].as_str() else { return String::new() };
@@ -367,7 +366,7 @@ impl Gateway {
     }
 }
 
-/// A raw JSON-RPC error for people: its text and code, what to do, and what the server said last.
+/// Formats a raw JSON-RPC error for people: text and code, remedy, last words of the server.
 pub(super) fn message_of(error: &[u8]) -> String {
     let value: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
     let text = value["message"].as_str().map_or_else(|| String::from_utf8_lossy(error).into_owned(), str::to_owned);
@@ -384,7 +383,7 @@ pub(super) fn message_of(error: &[u8]) -> String {
     format!("{text} ({}){why}{hint}{last}", value["code"])
 }
 
-/// How many of a server's last lines stand in the text of a failed call.
+/// Lines of a server's standard error in the text of a failed call.
 const LAST_WORDS: usize = 10;
 
 fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
@@ -412,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_call_says_what_to_do_and_what_the_server_said_last() {
+    fn a_failed_call_shows_remedy_and_last_words() {
         let error = br#"{"code":-32004,"message":"it ended","data":{"reason":"upstream_lost","hint":"look first","stderr":["a","b"]}}"#;
         assert_eq!(message_of(error), "it ended (-32004)\n  look first\n  | a\n  | b");
         let decided =

@@ -1,4 +1,4 @@
-//! Rules as the admin API shows them: those in force, what they decided lately, and what they would have decided. Decides nothing.
+//! Rules for the admin API: those in force, their last decisions, and the decisions of rules in shadow mode. Decides nothing.
 
 mod recalled;
 mod replay;
@@ -9,19 +9,19 @@ use policy::decide::Mode;
 
 pub(crate) use crate::admin::rules::recalled::recalled;
 pub(crate) use crate::admin::rules::replay::replay;
-pub use crate::admin::rules::replay::{Guessed, Replayed, ReplayedRow};
+pub use crate::admin::rules::replay::{GuessingRule, ReplayReport, ReplayedRow};
 
 use crate::Gateway;
 use crate::admin::shapes::{RuleRow, Rules};
 use call::judge::policy::{BudgetStatus, DecisionRow, status};
 
 impl Gateway {
-    /// The last decisions of the rules, the newest first; with an id, the one of that id.
+    /// Lists the last decisions of the rules, the newest first; with an id, only the decision of that id.
     pub fn decisions(&self, id: Option<&str>) -> Vec<DecisionRow> {
         self.0.gate.rules.decisions.find(id)
     }
 
-    /// The rules that are in force or tried, and what they decided lately.
+    /// Lists the rules in force and in shadow mode, with counts of their last decisions.
     pub fn rules(&self) -> Rules {
         let config = self.0.gate.config.load();
         let Some(policy) = &config.policy else { return Rules { file: None, version: None, rules: Vec::new() } };
@@ -47,7 +47,7 @@ impl Gateway {
         Rules { file: Some(policy.file.display().to_string()), version: Some(policy::approval::hex(&policy.digest)), rules }
     }
 
-    /// How the budgets stand.
+    /// Lists the spending of every budget.
     pub fn budgets(&self) -> Vec<BudgetStatus> {
         status(&*self.0.gate.rules.budget, &self.0.gate.config.load())
     }

@@ -1,5 +1,5 @@
-//! What can be asked of single servers and tools: a tool's whole definition, what stands below a server that is a gate, a restart. Does not
-//! say who may ask.
+//! Questions about single servers and tools: a tool's whole definition, the tree below a server that is a gate, a restart. Does not check
+//! the asker.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use banyan_model::Segment;
 use serde_json::value::RawValue;
 
 use crate::Gateway;
-use crate::admin::shapes::{Below, BelowNode, Restarted, ToolDefinition, ToolRow};
+use crate::admin::shapes::{Below, BelowNode, RestartReply, ToolDefinition, ToolRow};
 use call::tree::annotation::Noted;
 use call::tree::snapshot::Branch;
 use call::tree::view::is_gated;
 use call::words::refusal::Refusal;
 
 impl Gateway {
-    /// Finds one of these tools by its dotted or shown name, with its definition as its server wrote it and what MCP-AX says of it.
+    /// Finds one of `tools` by dotted or shown name, with the definition as the server wrote it and the MCP-AX annotations.
     pub(super) fn definition(&self, tools: Vec<ToolRow>, name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
         let tool = tools.into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
@@ -30,15 +30,15 @@ impl Gateway {
         Ok(ToolDefinition { tool, definition })
     }
 
-    /// Lists what stands below servers that are gates themselves, by the names of those of their tools that may be shown.
+    /// Lists the tree below servers that are gates, by the names of shown tools.
     pub(super) fn below(&self, is_shown: &dyn Fn((usize, usize)) -> bool) -> Below {
         let tree = self.0.gate.mounts.tree.load_full();
         let gates = tree.branches.iter().enumerate().filter(|(_, branch)| branch.is_gate());
         Below { nodes: gates.flat_map(|(at, branch)| nodes(branch, &|tool| is_shown((at, tool)))).collect() }
     }
 
-    /// Starts a server again: its connection is closed, its process ended, and at once it is connected to anew.
-    pub fn restart(&self, name: &str) -> Result<Restarted, Refusal> {
+    /// Starts a server again: closes the connection, ends the process, and connects anew at once.
+    pub fn restart(&self, name: &str) -> Result<RestartReply, Refusal> {
         let mounts = self.0.gate.mounts.all.load();
         let found = mounts.iter().find(|m| m.config.name.as_str() == name);
         let mount = found.ok_or_else(|| Refusal::not_found(format!("there is no server `{name}`")))?;
@@ -48,11 +48,11 @@ impl Gateway {
         }
         tracing::info!(mount = name, "somebody asked for a restart");
         mount.connections.restart();
-        Ok(Restarted { restarting: name.to_owned() })
+        Ok(RestartReply { restarting: name.to_owned() })
     }
 }
 
-/// One for each segment between a mount and its tools.
+/// Makes a node for each segment between a mount and its tools.
 fn nodes(branch: &Branch, is_shown: &dyn Fn(usize) -> bool) -> Vec<BelowNode> {
     let mut found: BTreeMap<String, BelowNode> = BTreeMap::new();
     for (_, offer) in branch.catalog.tools.iter().enumerate().filter(|(place, _)| is_shown(*place)) {

@@ -1,9 +1,9 @@
-//! What the admin API and `--json` print. These shapes are documented in `docs/cli.md` and only ever grow. They hold no logic beyond sums.
+//! Shapes printed by the admin API and `--json`. Documented in `docs/cli.md`, and only ever extended. Holds no logic beyond sums.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub use crate::admin::rules::{Guessed, Replayed, ReplayedRow};
+pub use crate::admin::rules::{GuessingRule, ReplayReport, ReplayedRow};
 pub use crate::gateway::{MountStatus, NotInForce, RegisteredStatus, ToolRow};
 pub use call::judge::approvals::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
 pub use call::judge::pins::{Difference, PinShown, PinsShown};
@@ -16,82 +16,79 @@ pub use room::{ParticipantStatus, RoomStatus};
 /// `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// By what name whoever asks is known; absent for whoever runs the gate, and with it whatever else only that one is told.
+    /// Name of the asking caller; absent for the owner, whose extra members are then absent too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub you: Option<String>,
-    /// Banyan's version.
     pub version: String,
-    /// The gate's process.
     pub pid: u32,
-    /// Where MCP clients connect, with `/mcp`; empty for a gate that does not listen.
+    /// Address for MCP clients, with `/mcp`; empty for a gate that does not listen.
     pub url: String,
-    /// What it serves: a configuration's path, or where the servers were found.
+    /// Path of the configuration, or the source of the servers.
     pub serves: String,
-    /// How long the gate has been running.
     pub uptime_seconds: u64,
-    /// Sessions of the initialize era that stand open.
+    /// Open sessions of the initialize era.
     pub sessions: usize,
-    /// With whom the gate is registered; absent where it joins nobody.
+    /// Parents of the gate; absent for a gate that joins nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinStatus>,
-    /// The configuration that was read last, where it was refused; absent where it is in force.
+    /// Refused configuration that was read last; absent while the last is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_in_force: Option<NotInForce>,
-    /// The record; absent where none is kept.
+    /// Absent where no record is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditStatus>,
-    /// What callers have spent of their budgets; absent where nobody has.
+    /// Spending of callers; absent before the first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<BudgetStatus>,
-    /// Every room that is configured or open; told to the owner only, and absent where there is none.
+    /// Rooms, configured or open; for the owner only, and absent where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rooms: Vec<RoomStatus>,
     /// Every server, by name.
     pub mounts: Vec<MountStatus>,
 }
 
-/// How it stands with the record.
+/// Condition of the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditStatus {
-    /// Its directory; absent until something was recorded.
+    /// Absent until the first entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Why nothing can be recorded at present.
+    /// Reason why nothing can be recorded at present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<String>,
-    /// Records that could not be written since the gate began.
+    /// Records lost since the gate began.
     pub unrecorded: u64,
-    /// A part of it that is not what was written; absent where none was found at the start.
+    /// First damage found at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<BrokenRecord>,
-    /// Set while calls are refused because the record is full and nothing in it is old enough to be taken away.
+    /// Set while calls are refused because the record is full and no entry is old enough to be removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
-    /// Principals whose calls are refused because the record holds their share, and nothing of it is old enough to be taken away.
+    /// Principals whose calls are refused because their share of the record is used up, and none of their entries is old enough to be
+    /// removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_share: Vec<OverRecord>,
-    /// Entries that were taken away since the gate began, as the bounds of the record say.
+    /// Entries removed since the gate began, by the bounds of the record.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub removed: u64,
 }
 
-/// Principal whose entries take more than its share of the record.
+/// A principal whose entries exceed a fair share of the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverRecord {
-    /// Its name.
     pub principal: String,
-    /// Bytes of its entries that may not be taken away yet.
+    /// Bytes of entries too young to be removed.
     pub bytes: u64,
-    /// Time at which its calls are made again, in seconds since 1970.
+    /// Time at which calls are allowed again, in seconds since 1970.
     pub until: u64,
 }
 
-/// A part of the record that is not what was written.
+/// A damaged part of the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrokenRecord {
-    /// Its directory, below that of the record.
+    /// Directory of the chain, below that of the record.
     pub chain: String,
-    /// When that was found, in seconds since 1970.
+    /// Time of the finding, in seconds since 1970.
     pub since: u64,
     /// Reason, for people.
     pub why: String,
@@ -105,49 +102,48 @@ fn is_zero(count: &u64) -> bool {
 /// `GET /-/audit`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AuditFound {
-    /// The entries that are meant, the newest first.
+    /// Matching entries, the newest first.
     pub entries: Vec<AuditEntry>,
 }
 
-/// One entry of the record.
+/// An entry of the record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// In which chain of the record.
     pub chain: u32,
-    /// Its place there.
+    /// Position in the chain.
     pub seq: u64,
-    /// When it was written, in microseconds since 1970; 0 where it can't be read.
+    /// Time of writing, in microseconds since 1970; 0 where unreadable.
     pub time: u64,
-    /// What kind of entry it is.
+    /// Kind of the entry.
     pub event: String,
-    /// The call that it is about: all entries of a call share it.
+    /// Id of the call, shared by all entries of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The approval, or the grant, that it is about or by which the call goes out.
+    /// Id of the approval or grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// For whom; of a decision, who made it.
+    /// The caller; of a decision, the deciding operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
-    /// The dotted name of what was called.
+    /// Dotted name of the called tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
-    /// The trace that it belongs to, over all gates.
+    /// Id of the trace, across all gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// How it ended, or was decided; of a change, what it is a change of.
+    /// Outcome or decision; of a change, the changed subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// Of a change: what differs, a line each.
+    /// Differences made by a change, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// Number of refusals that the entry counts, where that is more than one; the other members describe the first.
+    /// Number of refusals summed up by the entry, where more than one; the other members describe the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// How long it took, in microseconds.
+    /// Duration, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// The line of the record, as it is; absent where it is no JSON.
+    /// The raw line of the record; absent where the line is no JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<Box<serde_json::value::RawValue>>,
 }
@@ -155,28 +151,26 @@ pub struct AuditEntry {
 /// `GET /-/audit/entry`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AuditProof {
-    /// The entry.
     pub entry: AuditEntry,
-    /// Its line, byte for byte: what is hashed.
+    /// The line, byte for byte, as hashed.
     pub text: String,
-    /// The hashes beside its way to the root, in base64.
+    /// Sibling hashes from the entry to the root, in base64.
     pub hashes: Vec<String>,
-    /// The proof with the signed checkpoint, as C2SP tlog-proof has it.
+    /// The proof with the signed checkpoint (C2SP tlog-proof).
     pub proof: String,
-    /// The public key that signed, as C2SP signed-note has it.
+    /// The signer's public key (C2SP signed-note).
     pub key: String,
 }
 
 /// `GET /-/audit/checkpoint`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AuditCheckpoint {
-    /// Which chain is written.
+    /// Chain being written.
     pub chain: u32,
-    /// The public key that signs it.
+    /// Public key that signs the chain.
     pub key: String,
-    /// Its last signed checkpoint.
+    /// The last signed checkpoint.
     pub checkpoint: String,
-    /// How it stands with the record.
     #[serde(flatten)]
     pub status: AuditStatus,
 }
@@ -184,7 +178,7 @@ pub struct AuditCheckpoint {
 /// `GET /-/tools`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tools {
-    /// The client this is shown to; absent for one that nothing is known of.
+    /// Name of the client whose view is shown; absent for an unknown client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     /// Every tool, by dotted name.
@@ -194,77 +188,74 @@ pub struct Tools {
 /// `GET /-/decisions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
-    /// The last decisions of the rules but those that simply allowed, the newest first; with `id`, the one of that id.
+    /// The last decisions other than plain permits, the newest first; with `id`, only the decision of that id.
     pub decisions: Vec<DecisionRow>,
 }
 
 /// `GET /-/policy`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
-    /// The file they were read from; absent where there are none, and everybody may do whatever is shown.
+    /// File of the rules; absent without rules, when everybody may do whatever is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// SHA-256 of its text, in hexadecimal: the version of the policy, wherever one is named.
+    /// SHA-256 of the file, in hexadecimal: the version of the policy, wherever a version is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The rules, as they stand in the file.
+    /// Rules, in the order of the file.
     pub rules: Vec<RuleRow>,
 }
 
-/// One rule of the policy.
+/// A rule of the policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRow {
-    /// Its name, or `line N`.
+    /// The rule's id, or `line N`.
     pub id: String,
-    /// The line of the file where it begins.
+    /// Line of the file where the rule begins.
     pub line: usize,
     /// `permit` or `forbid`.
     pub effect: String,
-    /// Whether somebody has to agree first.
+    /// Set for a rule that gates: somebody has to agree first.
     pub gate: bool,
-    /// Whether it is only tried: what it would do is told, and not done.
+    /// Set for a rule in shadow mode: effects are told, and not applied.
     pub shadow: bool,
-    /// For people.
     pub description: Option<String>,
-    /// What whoever is refused can do.
+    /// Advice to a refused caller.
     pub remedy: Option<String>,
-    /// With which scope a caller would come through.
+    /// Scope with which a caller would come through.
     pub scope: Option<String>,
-    /// Its text.
     pub text: String,
-    /// How many of the decisions that are remembered it made. What is simply allowed is not.
+    /// Remembered decisions made by the rule. Plain permits are not remembered.
     pub made: usize,
-    /// How many of them would be other if it were in force; of rules in shadow mode.
+    /// Remembered decisions that a rule in shadow mode would have changed.
     pub would: usize,
 }
 
 /// `GET /-/refused`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Refused {
-    /// The last registrations that were refused, the newest first.
+pub struct RefusedRegistrations {
+    /// The last refused registrations, the newest first.
     pub refused: Vec<RefusedRegistration>,
 }
 
-/// One line of `GET /-/logs/NAME`.
+/// A line of `GET /-/logs/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// The server.
     pub server: String,
-    /// What it wrote on its standard error, without the line end.
+    /// A line of standard error, without the line end.
     pub line: String,
 }
 
 /// The body of `POST /-/call`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// The tool's dotted name, or the name that a client is shown.
+    /// Dotted name of the tool, or the name shown to a client.
     pub tool: String,
-    /// Its arguments, a JSON object.
+    /// A JSON object.
     pub arguments: Box<serde_json::value::RawValue>,
-    /// Whether the answer is the whole JSON-RPC response, errors included, in place of the `result` or a refusal.
+    /// Set for an answer of the whole JSON-RPC response, errors included, in place of the `result` or a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
-    /// Set if the answer may wait until somebody has agreed to the call.
+    /// Set if the answer may wait for somebody to agree to the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
 }
@@ -272,60 +263,60 @@ pub struct CallRequest {
 /// `GET /-/tools/NAME`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ToolDefinition {
-    /// What `/-/tools` says of it.
+    /// The row of `/-/tools`.
     pub tool: ToolRow,
-    /// Its definition as its server wrote it, with what MCP-AX says of it in `_meta`.
+    /// The definition as the server wrote it, with the MCP-AX annotations in `_meta`.
     pub definition: Box<serde_json::value::RawValue>,
 }
 
 /// `GET /-/below`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Below {
-    /// Every segment between a server that is a gate and its tools, parents before what is below them.
+    /// Segments between a server that is a gate and its tools, parents before children.
     pub nodes: Vec<BelowNode>,
 }
 
-/// Something below a gate below.
+/// A segment below a lower gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BelowNode {
-    /// Its place in the tree, with dots.
+    /// Dotted place in the tree.
     pub path: String,
-    /// How many tools are below it.
+    /// Number of tools below.
     pub tools: usize,
-    /// How many gates a call of the farthest of them passes, this one included.
+    /// Gates passed by a call of the farthest tool, this gate included.
     pub hops: u8,
-    /// Whether none of its tools is there at present.
+    /// Set while none of the tools is available.
     pub degraded: bool,
 }
 
 /// `POST /-/restart/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restarted {
-    /// The server.
+pub struct RestartReply {
+    /// Name of the server.
     pub restarting: String,
 }
 
-/// A `change` of `GET /-/events`: what is other than it was told last.
+/// A `change` of `GET /-/events`: differences from the last event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// Servers that are new or other.
+    /// New or changed servers.
     pub mounts: Vec<MountStatus>,
-    /// Servers that are there no more.
+    /// Names of removed servers.
     pub gone: Vec<String>,
-    /// Whether some list of tools, prompts or resources may be another.
+    /// Set if a list of tools, prompts or resources may have changed.
     pub lists: bool,
-    /// Sessions of the initialize era that stand open.
+    /// Open sessions of the initialize era.
     pub sessions: usize,
-    /// With whom the gate is registered; absent where it joins nobody.
+    /// Parents of the gate; absent for a gate that joins nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joined: Option<JoinStatus>,
-    /// The configuration that was read last, where it was refused; absent where it is in force.
+    /// Refused configuration that was read last; absent while the last is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_in_force: Option<NotInForce>,
-    /// The record; absent where none is kept.
+    /// Absent where no record is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditStatus>,
-    /// What callers have spent of their budgets, where that is other than it was.
+    /// Spending of callers, if changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budgets: Option<Vec<BudgetStatus>>,
 }
@@ -335,11 +326,11 @@ pub struct Change {
 pub struct ConsoleLink {
     /// Opens the console and signs in, once.
     pub url: String,
-    /// For how many seconds it does.
+    /// Lifetime of the link, in seconds.
     pub expires_in: u64,
 }
 
-/// Does not show the code.
+/// Hides the code.
 impl std::fmt::Debug for ConsoleLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ConsoleLink").field("expires_in", &self.expires_in).finish_non_exhaustive()
@@ -349,71 +340,70 @@ impl std::fmt::Debug for ConsoleLink {
 /// The body of `POST /-/console/session`.
 #[derive(Deserialize)]
 pub(crate) struct ConsoleCode {
-    /// What stood in the link.
+    /// Code of the link.
     pub(crate) code: String,
 }
 
 /// `POST /-/console/session`.
 #[derive(Serialize)]
 pub(crate) struct ConsoleOpened {
-    /// The page's half of the session, for the field `banyan-console` of each request; the cookie is the other.
+    /// The page's half of the session, sent in the field `banyan-console` of each request; the cookie is the other half.
     pub(crate) proof: String,
-    /// For how many seconds it is good.
+    /// Lifetime of the session, in seconds.
     pub(crate) expires_in: u64,
 }
 
 /// `GET /-/console/session`.
 #[derive(Serialize)]
 pub(crate) struct ConsoleSession {
-    /// Whether the page that asks is signed in.
     pub(crate) signed_in: bool,
-    /// For how many seconds it still is.
+    /// Rest of the session, in seconds.
     pub(crate) expires_in: Option<u64>,
-    /// Whether calls of clients take a bearer token.
+    /// Set if calls of clients need a bearer token.
     pub(crate) wants_token: bool,
 }
 
 /// The body of `POST /-/trace`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRequest {
-    /// The tool's dotted name, or the name that a client is shown.
+    /// Dotted name of the tool, or the name shown to a client.
     pub tool: String,
 }
 
 /// `POST /-/trace`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
-    /// The tool's dotted name.
+    /// Dotted name.
     pub tool: String,
-    /// The steps to its server, the nearest first.
+    /// Steps to the tool's server, the nearest first.
     pub hops: Vec<Hop>,
 }
 
-/// One step of the way to a tool: a mount of the gate before it.
+/// A step on the way to a tool: a mount of the gate before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hop {
-    /// The mount.
+    /// Name of the mount.
     pub mount: String,
-    /// Whether it is another gate.
+    /// Set if the mount is another gate.
     pub gate: bool,
-    /// `stdio`, `http`, `sse`, or `link` where its gate has dialled.
+    /// `stdio`, `http`, `sse`, or `link` for a gate that has dialled.
     pub transport: String,
     /// `initialize` or `stateless`.
     pub era: Option<String>,
-    /// How long its answer took, with all steps after it, in milliseconds.
+    /// Milliseconds until the answer, all further steps included.
     pub ms: f64,
-    /// Why there was none.
+    /// Reason of a missing answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The raw `result` of a call, as its owner wrote it.
+/// The raw `result` of a call, as the owner of the tool wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called(pub Bytes);
+pub struct CallResult(pub Bytes);
 
 /// `POST /-/reload`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reloaded {
-    /// One line a difference; empty when nothing differs.
+pub struct ReloadReply {
+    /// A line a difference; empty when nothing differs.
     pub changes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! `POST /-/trace`: asks for the way to a tool as another gate would. The steps themselves are taken in `call/trace.rs`, not here.
+//! `POST /-/trace`: asks for the way to a tool as another gate would. Does not take the steps; `call/trace.rs` does.
 
 use banyan_model::Era;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use call::words::node::Node;
 use call::words::refusal::{Refusal, RefusalKind};
 
 impl Gateway {
-    /// The way to a tool, by its dotted or shown name. What fails on the way stands in its last step.
+    /// Traces the way to a tool, by dotted or shown name. The last step holds a failure on the way.
     pub async fn trace(&self, request: &TraceRequest) -> Result<Trace, Refusal> {
         let known = self.tools(None).into_iter().find(|t| t.dotted == request.tool || t.shown == request.tool);
         let Some(tool) = known else {

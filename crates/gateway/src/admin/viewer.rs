@@ -1,5 +1,5 @@
-//! Readers below `/-/`, and how much of the gate each sees: whoever runs the gate everything, whoever may call what calls can reach. Who may
-//! call what is not decided here.
+//! Readers below `/-/`, and their sight of the gate: everything for the owner, everything callable for a caller. Does not decide about
+//! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,21 +23,19 @@ use door::port::fields;
 
 /// Reader below `/-/`.
 pub(super) enum Viewer {
-    /// Owner of the gate.
     Owner,
-    /// Somebody who may call.
     Guest(Guest),
 }
 
-/// Somebody who may call, as a client of some name.
+/// A caller, seen as a client of some name.
 pub(super) struct Guest {
     caller: Arc<Caller>,
-    /// Number of tools that it sees of each server, in which tree.
+    /// Number of the tree, and its servers with their visible tools.
     seen: Option<(u64, Arc<BTreeMap<String, usize>>)>,
 }
 
 impl Viewer {
-    /// Lets a reader in, or not. `client`: by what name its client is known.
+    /// Lets a reader in, or refuses. `client` is the name of the reader's client.
     pub(super) fn enter(gateway: &Gateway, parts: &Parts, party: Option<&Arc<Party>>, client: Option<&str>) -> Result<Self, Refusal> {
         if is_owner(gateway, parts) {
             return Ok(Self::Owner);
@@ -46,7 +44,7 @@ impl Viewer {
         Ok(Self::guest(gateway, &entered.map_err(|refused| Refusal::refused(refused.why))?, client))
     }
 
-    /// Somebody who was let in already.
+    /// Makes a guest of somebody who was let in already.
     pub(super) fn guest(gateway: &Gateway, entered: &Entered, client: Option<&str>) -> Self {
         let info = format!("{{\"name\":{}}}", quote(client.unwrap_or_default()));
         let about = AboutClient { info: info.as_bytes(), capabilities: b"{}" };
@@ -54,7 +52,7 @@ impl Viewer {
         Self::Guest(Guest { caller: Arc::new(caller), seen: None })
     }
 
-    /// The tools, as a client of that name sees them.
+    /// Lists the tools visible to a client of that name.
     pub(super) async fn tools(self, gateway: &Gateway, client: Option<&str>) -> Vec<ToolRow> {
         match self {
             Self::Owner => gateway.tools(client),
@@ -62,13 +60,13 @@ impl Viewer {
         }
     }
 
-    /// Finds one tool by its dotted or shown name. A tool that may not be seen is not there.
+    /// Finds a tool by dotted or shown name. An invisible tool is answered like an absent one.
     pub(super) async fn tool(self, gateway: &Gateway, name: &str) -> Result<ToolDefinition, Refusal> {
         let tools = self.tools(gateway, None).await;
         gateway.definition(tools, name)
     }
 
-    /// Lists what stands below servers that are gates.
+    /// Lists the tree below servers that are gates.
     pub(super) async fn below(self, gateway: &Gateway) -> Below {
         match self {
             Self::Owner => gateway.below(&|_| true),
@@ -79,7 +77,7 @@ impl Viewer {
         }
     }
 
-    /// Tells how the gate is; `all`: for whoever runs the gate the rooms too.
+    /// Tells the status of the gate; `all` adds the rooms, for the owner only.
     pub(super) async fn status(&mut self, gateway: &Gateway, all: bool) -> Status {
         match self {
             Self::Owner if all => status(gateway, true),
@@ -90,7 +88,8 @@ impl Viewer {
 }
 
 impl Guest {
-    /// Looks at the tree as it is now. Rules that are asked about a hundred thousand tools take seconds, and calls go on meanwhile.
+    /// Looks at the present tree on a thread of its own: rules asked about a hundred thousand tools take seconds, and calls go on
+    /// meanwhile.
     async fn look<T: Default + Send + 'static>(&self, gateway: &Gateway, look: fn(&Caller, &Tree) -> T) -> T {
         let (tree, caller) = (gateway.0.gate.mounts.tree.load_full(), Arc::clone(&self.caller));
         tokio::task::spawn_blocking(move || look(&caller, &tree)).await.unwrap_or_default()
@@ -112,7 +111,7 @@ impl Guest {
         view.tools.iter().map(|(_, place)| place).filter(|place| sees(tree, caller, &standing, *place)).collect()
     }
 
-    /// Counts the tools that it sees of each server. Where nothing hides anything, also the servers that have none.
+    /// Counts the visible tools of each server. Where nothing is hidden, servers without tools count too.
     fn servers(caller: &Caller, tree: &Tree) -> BTreeMap<String, usize> {
         let name = |branch: usize| tree.branches.get(branch).map(|branch| branch.mount.config.name.to_string());
         let mut servers = BTreeMap::new();
@@ -125,7 +124,7 @@ impl Guest {
         servers
     }
 
-    /// Its own name and budgets, and how the servers are that it can use. What is wrong with one may tell of others' calls.
+    /// Tells the guest's name and budgets, and the health of usable servers. Errors are left out, since they may tell of others' calls.
     async fn status(&mut self, gateway: &Gateway) -> Status {
         let number = gateway.0.gate.mounts.tree.load().number();
         let seen = match self.seen.take().filter(|(of, _)| *of == number) {
@@ -150,7 +149,7 @@ impl Guest {
     }
 }
 
-/// Leaves of a server's status what everybody who may use it is told.
+/// Reduces a server's status to what every user of the server may know.
 fn health(tools: usize, mount: MountStatus) -> MountStatus {
     MountStatus {
         origin: String::new(),

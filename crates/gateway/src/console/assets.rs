@@ -1,4 +1,4 @@
-//! The console's files, as they were built into the binary: compressed, named by what is in them. Does not make them: `console/` does.
+//! Files of the console, built into the binary: compressed, and named by digest. Does not make them: `console/` does.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use door::reply;
 use door::reply::Payload;
 
-/// Each file's name, the beginning of the digest of what it holds, and the file, compressed by gzip.
-static FILES: LazyLock<BTreeMap<&'static str, File>> = LazyLock::new(|| {
+/// Files by name: the beginning of the content's digest, and the content, compressed by gzip.
+static FILES: LazyLock<BTreeMap<&'static str, Asset>> = LazyLock::new(|| {
     let gzipped: [(&str, &[u8]); 4] = [
         ("app.css", include_bytes!("../../../../console/dist/app.css.gz")),
         ("app.js", include_bytes!("../../../../console/dist/app.js.gz")),
@@ -21,19 +21,19 @@ static FILES: LazyLock<BTreeMap<&'static str, File>> = LazyLock::new(|| {
     ];
     let digests: BTreeMap<&str, &str> =
         include_str!("../../../../console/dist/digests.txt").lines().filter_map(|line| line.split_once(' ')).collect();
-    gzipped.into_iter().map(|(name, gzip)| (name, File { digest: digests.get(name).copied().unwrap_or_default(), gzip })).collect()
+    gzipped.into_iter().map(|(name, gzip)| (name, Asset { digest: digests.get(name).copied().unwrap_or_default(), gzip })).collect()
 });
 
-struct File {
+struct Asset {
     digest: &'static str,
     gzip: &'static [u8],
 }
 
-/// What the page may do: load what is here, ask this gate, and nothing else.
+/// Permissions of the page: load from here, ask this gate, and nothing else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// The fields that go with whatever the console answers.
+/// Header fields of every answer of the console.
 const GUARDS: [(&str, &str); 6] = [
     ("content-security-policy", POLICY),
     ("cross-origin-opener-policy", "same-origin"),
@@ -43,14 +43,14 @@ const GUARDS: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
 ];
 
-/// Says what browsers may do with an answer.
+/// Adds [`GUARDS`] to an answer.
 pub(super) fn guard(response: &mut Response<Payload>) {
     let headers = response.headers_mut();
     headers.extend(GUARDS.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// The file of that name; the empty one is the page. `None`: there is none.
+/// Finds a file by name; the empty name is the page.
 pub(super) fn answer(name: &str, parts: &Parts) -> Option<Response<Payload>> {
     let name = if name.is_empty() { "index.html" } else { name };
     let file = FILES.get(name)?;
@@ -80,7 +80,7 @@ fn holds(known: &HeaderValue, tag: &str) -> bool {
     known.to_str().unwrap_or_default().split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
 }
 
-/// Who says nothing about it takes any coding (RFC 9110, section 12.5.3).
+/// Checks for gzip. A request without `Accept-Encoding` takes any coding (RFC 9110, section 12.5.3).
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let Some(wanted) = headers.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()) else { return true };
     wanted.split(',').any(|one| {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_kept_for_ever_only_under_its_digest() {
+    fn a_file_is_cached_for_ever_only_by_digest() {
         let digest = FILES["app.js"].digest;
         let cached = |name: &str| field(&get(name, &[]).unwrap(), "cache-control");
         assert!(cached(&format!("app.js?{digest}")).contains("immutable"));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_may_load_and_ask_nothing_but_this_gate() {
+    fn a_page_loads_and_asks_only_this_gate() {
         let page = get("", &[]).unwrap();
         let policy = field(&page, "content-security-policy");
         assert!(policy.starts_with("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"), "{policy}");

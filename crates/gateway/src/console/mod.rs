@@ -1,5 +1,4 @@
-//! The console: its files, and who may use it in a browser. What it shows and does goes through the admin API like any command's questions;
-//! nothing is decided here.
+//! The console: files, and sign-in of browsers. Does not decide anything: the page asks the admin API, as commands do.
 
 mod assets;
 
@@ -20,18 +19,17 @@ use door::reply;
 use door::reply::Payload;
 use door::sign_in::SignIns;
 
-/// Where the console is.
+/// Path of the console.
 pub const PATH: &str = "/-/console/";
-/// Longest body, in bytes.
 const POSTED_BYTES: usize = 4 << 10;
 
-/// A link that signs in whoever opens it first.
+/// Makes a link that signs in the first browser to open the link.
 pub(crate) fn link(sign_ins: &SignIns, base: &str) -> ConsoleLink {
     let (code, lasts) = sign_ins.sessions.code(Instant::now());
     ConsoleLink { url: format!("{base}{PATH}#code={code}"), expires_in: lasts.as_secs() }
 }
 
-/// Whether a request is for the console: below its path, or a browser at the root.
+/// Recognises requests for the console: below the console's path, or a browser at the root.
 pub(crate) fn is_here(parts: &Parts) -> bool {
     let wants_page = || parts.headers.get(ACCEPT).is_some_and(|a| a.to_str().unwrap_or_default().contains("text/html"));
     match parts.uri.path() {

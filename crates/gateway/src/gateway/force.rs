@@ -1,5 +1,5 @@
-//! Configuration in force: a new one is taken only where the gate stays shut to strangers at every address that it listens on. A
-//! refused one takes credentials away all the same, and its mistakes stay known until a good one comes.
+//! Configuration in force. A new configuration is taken only where the gate stays shut to strangers at every bound address. A refused
+//! configuration takes credentials away all the same, and its mistakes stay known until a good one comes.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::gateway::Gateway;
 
-/// Knowledge of a gate about its configuration.
+/// A gate's knowledge about its configuration.
 #[derive(Debug, Default)]
 pub(super) struct Force {
     /// The addresses that are really bound. Held while a configuration comes into force.
@@ -23,34 +23,32 @@ pub(super) struct Force {
     refused: ArcSwapOption<NotInForce>,
 }
 
-/// A configuration that was read and refused.
+/// A refused configuration.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NotInForce {
-    /// Since when, in seconds since 1970.
+    /// Time of the refusal, in seconds since 1970.
     pub since: u64,
-    /// Why; told to the owner only.
+    /// Reason; for the owner only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 /// Outcome of reading a file again.
 #[derive(Debug)]
-pub enum Reloaded {
-    /// Its configuration is in force, and differs like this.
+pub enum ReloadOutcome {
+    /// The new configuration is in force, with these differences.
     Applied(Vec<Change>),
-    /// Its configuration is not in force.
+    /// The old configuration stays in force.
     Kept {
-        /// Why.
         error: String,
-        /// The credentials that are void all the same, because they stand in the file no more.
+        /// Credentials void all the same, because the file lacks them.
         revoked: Vec<Change>,
     },
-    /// Nothing differs.
     Unchanged,
 }
 
 impl Force {
-    /// A listener is served from now on.
+    /// Notes the address of a served listener.
     pub(super) fn listens(&self, listener: &TcpListener) {
         // A listener that knows no address of its own accepts nothing.
         self.bound().extend(listener.local_addr().ok());
@@ -62,22 +60,22 @@ impl Force {
 }
 
 impl Gateway {
-    /// Puts a configuration in force: only what differs is touched, calls in flight finish on what they began with.
+    /// Puts a configuration in force: only differing parts change, calls in flight finish on the configuration of their beginning.
     ///
     /// # Errors
-    /// Where an address that the gate listens on would be open to other machines without a credential. Then nothing is changed.
+    /// An address of the listener would be open to other machines without a credential. Then nothing is changed.
     pub fn apply(&self, config: Config) -> Result<Vec<Change>, OpenListen> {
         let bound = self.0.force.bound();
         bound.iter().try_for_each(|address| check_listen(*address, &config))?;
         Ok(self.change(config))
     }
 
-    /// Reads the file at `path` again and puts it in force, or says why not. `listen` counts more than what the file says.
-    pub fn reload(&self, path: &Path, listen: Option<SocketAddr>) -> Reloaded {
+    /// Reads the file at `path` again and puts it in force. `listen` overrides the address in the file.
+    pub fn reload(&self, path: &Path, listen: Option<SocketAddr>) -> ReloadOutcome {
         let error = match reload(&self.config(), path, &*self.0.sources) {
             Reload::Unchanged => {
                 self.0.force.refused.store(None);
-                return Reloaded::Unchanged;
+                return ReloadOutcome::Unchanged;
             }
             Reload::Bad { error } => error.to_string(),
             Reload::Applied { mut config, .. } => {
@@ -85,7 +83,7 @@ impl Gateway {
                 match self.apply(*config) {
                     Ok(changes) => {
                         self.0.force.refused.store(None);
-                        return if changes.is_empty() { Reloaded::Unchanged } else { Reloaded::Applied(changes) };
+                        return if changes.is_empty() { ReloadOutcome::Unchanged } else { ReloadOutcome::Applied(changes) };
                     }
                     Err(open) => open.to_string(),
                 }
@@ -93,15 +91,15 @@ impl Gateway {
         };
         let revoked = self.revoke(path);
         self.refuse(&error);
-        Reloaded::Kept { error, revoked }
+        ReloadOutcome::Kept { error, revoked }
     }
 
-    /// The configuration that was read last, where it was refused.
+    /// Gives the refused configuration, if the last one was refused.
     pub fn not_in_force(&self) -> Option<Arc<NotInForce>> {
         self.0.force.refused.load_full()
     }
 
-    /// Takes away the credentials that a refused file has no more.
+    /// Takes away credentials missing in a refused file.
     fn revoke(&self, path: &Path) -> Vec<Change> {
         let _bound = self.0.force.bound();
         // One that is not UTF-8 is refused, and takes away all the same.

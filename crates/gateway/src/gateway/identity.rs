@@ -1,4 +1,4 @@
-//! The id of a gate: kept over restarts, or for this run alone. What a gate says of itself is not known here.
+//! The id of a gate: kept over restarts, or for this run alone. Knows nothing else about a gate.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub(super) fn fresh() -> Node {
     Node::of(ids::fresh(), None)
 }
 
-/// The gate of `place`, with the id that it had before (MCP-AX 6.1). `state_dir` keeps the ids of all gates of this machine.
+/// Makes the gate of `place`, with the id of the last run (MCP-AX 6.1). `state_dir` keeps the ids of all gates of this machine.
 pub(super) fn kept(state_dir: &Path, place: &Path) -> Node {
     match ids::keep(state_dir, place) {
         Ok((id, file)) => Node::of(id, Some(file)),
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ax_20_a_gate_keeps_its_id_over_restarts_and_no_two_that_run_have_one() {
+    fn ax_20_a_gate_keeps_its_id_and_no_two_share() {
         let (state, place) = (tempfile::tempdir().unwrap(), Path::new("/etc/a.toml"));
         let first = kept(state.path(), place);
         let (beside, elsewhere) = (kept(state.path(), place), kept(state.path(), Path::new("/etc/b.toml")));

@@ -1,5 +1,4 @@
-//! Requests of the program that runs a gate: its tools, calls of them, which go the way of every other, and whether it is used. Does not
-//! decide anything.
+//! Requests of the program that runs a gate: tools, calls (by the way of all calls), and use of the gate. Does not decide anything.
 
 use std::sync::Arc;
 
@@ -27,22 +26,22 @@ use call::words::entered::scope_of;
 use call::words::node::Node;
 use mcp::downstream::stdio;
 
-/// The tools of a view that may be shown.
+/// Lists the shown tools of a view.
 pub(crate) fn rows(tree: &Tree, view: &View, is_shown: &dyn Fn((usize, usize)) -> bool) -> Vec<ToolRow> {
     let shown = view.tools.explained().filter(|(_, place, _)| is_shown(*place));
     shown.filter_map(|(shown, (b, i), reason)| row(tree, shown, b, i, format!("{reason:?}").to_lowercase())).collect()
 }
 
 impl Gateway {
-    /// The tools as a client of that name sees them; without a name, as an unknown client does.
+    /// Lists the tools as a client of that name sees them; without a name, as an unknown client does.
     pub fn tools(&self, client: Option<&str>) -> Vec<ToolRow> {
         let tree = self.0.gate.mounts.tree.load_full();
         let view = tree.view(&scope_of(&self.0.gate.config.load(), client.unwrap_or_default()));
         rows(&tree, &view, &|_| true)
     }
 
-    /// Calls a tool by its shown or dotted name; the raw result, or the raw error. Where somebody has to agree first, it waits for that if the
-    /// request says so. Who drops the answer cancels the call.
+    /// Calls a tool by shown or dotted name, and gives the raw result or the raw error. Waits for an approval if the request says so.
+    /// Dropping the future cancels the call.
     pub fn call(&self, request: &CallRequest) -> BoxFuture<'static, Result<Bytes, Bytes>> {
         let (gateway, request, cancel) = (self.clone(), request.clone(), Cancel::default());
         let guard = cancel.clone().drop_guard();
@@ -65,7 +64,7 @@ impl Gateway {
         stdio::serve(Arc::clone(&self.0.server), Box::new(input), Box::new(output), stop)
     }
 
-    /// Checks whether anybody uses it: a connection or a session stands open, a server has registered itself, or a call waits for somebody to agree.
+    /// Checks for any use: an open connection or session, a registered server, or a call waiting for approval.
     pub async fn is_used(&self) -> bool {
         let has_registered = || self.0.gate.mounts.all.load().iter().any(|mount| mount.registration.is_some());
         if !self.0.open.is_empty()

@@ -1,4 +1,4 @@
-//! What a gate says about its mounts and tools, in shapes that scripts may rely on. How it finds out is not known here.
+//! Status of mounts and tools, in shapes that scripts may rely on. Does not find the status.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,109 +18,103 @@ use call::tree::snapshot::Tree;
 use mesh::child::JoinStatus;
 use room::{InstalledRooms, RoomStatus};
 
-/// What there is to say about one mount.
+/// Status of a mount.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct MountStatus {
-    /// Its segment.
+    /// Segment of the mount.
     pub name: String,
-    /// Where it was configured.
+    /// Place of the mount's configuration.
     pub origin: String,
     /// `starting`, `ready`, `degraded` or `failed`.
     pub state: String,
-    /// Since when, in seconds since 1970.
+    /// Beginning of the state, in seconds since 1970.
     pub since: u64,
-    /// When it is tried next, in seconds since 1970.
+    /// Time of the next try, in seconds since 1970.
     pub next_try: Option<u64>,
-    /// What is wrong.
     pub error: Option<String>,
     /// `initialize` or `stateless`.
     pub era: Option<String>,
-    /// The revision spoken.
+    /// Negotiated revision of MCP.
     pub version: Option<String>,
     /// `stdio`, `http`, `sse`, `rooms` of what rooms offer, or `link` where its gate has dialled.
     pub transport: String,
-    /// How many tools it offers.
     pub tools: usize,
-    /// How many prompts.
     pub prompts: usize,
-    /// How many resources and templates.
+    /// Number of resources and templates.
     pub resources: usize,
-    /// How often it was started again.
     pub restarts: u64,
     /// Calls in flight.
     pub in_flight: usize,
-    /// What people should know about its lists.
+    /// Remarks for people about the lists.
     pub notes: Vec<String>,
-    /// Whether it is another gate.
+    /// Set if the server is another gate.
     #[serde(default)]
     pub gate: bool,
-    /// The median of what its calls of the last minute took, in milliseconds.
+    /// Median duration of the last minute's calls, in milliseconds.
     #[serde(default)]
     pub p50_ms: Option<f64>,
-    /// Where its own console is, of a gate that is reached by an address.
+    /// Address of the console, of a gate that is reached by an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub console: Option<String>,
-    /// Of which of its calls somebody has to agree to: `irreversible`, `mutable` or `unlisted`; absent: of none, unless a rule or a gate below wants it.
+    /// Calls gated by the mount's mode: `irreversible`, `mutable` or `unlisted`. Absent: no calls, unless a rule or a gate below says
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<Mode>,
-    /// How it registered itself; absent of what the configuration mounts.
+    /// Registration of the server; absent for a configured mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<RegisteredStatus>,
 }
 
-/// What there is to say about a registration.
+/// Status of a registration.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RegisteredStatus {
-    /// Its stable id.
+    /// Stable id.
     pub subserver_id: String,
-    /// By what name the configuration and the log know who registered it.
+    /// Name of the registering principal, in the configuration and the log.
     pub principal: String,
-    /// Who it says it is, as a `dns:` name.
+    /// Claimed authority, as a `dns:` name.
     pub authority: Option<String>,
-    /// Whether it has proved that.
+    /// Set if the authority is proven.
     pub proven: bool,
-    /// What may be asked of it: `read`, `write` or `admin`.
+    /// Highest scope of requests: `read`, `write` or `admin`.
     pub auth_scope: String,
-    /// How often it sends heartbeats, in milliseconds; 0: never.
+    /// Interval of heartbeats, in milliseconds; 0: none.
     pub heartbeat_interval_ms: u64,
 }
 
-/// One tool as some client sees it.
+/// A tool as some client sees it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolRow {
-    /// Its name in the tree.
+    /// Name in the tree.
     pub dotted: String,
-    /// The name the client sees.
+    /// Name for clients.
     pub shown: String,
-    /// The name its server knows.
+    /// Name at the server.
     pub original: String,
-    /// Its mount.
     pub mount: String,
-    /// What it says about itself.
     pub description: String,
-    /// The size of its definition.
+    /// Size of the definition.
     pub bytes: usize,
-    /// About how many tokens that is for a model.
+    /// Estimated tokens of the definition in a model's context.
     pub tokens: usize,
-    /// Why the shown name looks as it does.
+    /// Reason for the form of the shown name.
     pub reason: String,
-    /// How many gates a call passes from here to the tool's server, this one included.
+    /// Gates passed by a call, this gate included.
     #[serde(default)]
     pub hops: u8,
-    /// Whether it is there: `always`, `scheduled`, `best_effort` or `degraded`.
+    /// `always`, `scheduled`, `best_effort` or `degraded`.
     #[serde(default)]
     pub availability: String,
-    /// How long a call is expected to take: `realtime`, `fast`, `standard`, `slow` or `batch`.
+    /// Expected duration of a call: `realtime`, `fast`, `standard`, `slow` or `batch`.
     #[serde(default)]
     pub latency_class: String,
-    /// Set if nobody is asked about its calls only because its server says that it may do little: by what the configuration alone says,
-    /// the mode of the gate would ask.
+    /// Set if calls go ungated only because the server claims to do little: judged by the configuration alone, the gate's mode would ask.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ungated_by_server: bool,
 }
 
 impl Gateway {
-    /// How it stands with the record; `None`: none is kept.
+    /// Gives the condition of the record; `None` without a record.
     pub fn audit(&self) -> Option<AuditStatus> {
         let journal = &self.0.gate.record.journal;
         let standing = journal.standing();
@@ -140,30 +134,30 @@ impl Gateway {
 }
 
 impl Gateway {
-    /// What there is to say about every mount.
+    /// Gives the status of every mount.
     pub fn status(&self) -> Vec<MountStatus> {
         let config = self.0.gate.config.load();
         self.0.gate.mounts.all.load().iter().map(|mount| status(mount, config.gate.as_deref())).collect()
     }
 
-    /// Every room that is configured or open, by name.
+    /// Lists every room, configured or open, by name.
     pub fn rooms(&self) -> Vec<RoomStatus> {
         let config = self.0.gate.config.load();
         let installed = self.0.installed.iter().filter_map(|part| (&**part as &dyn Any).downcast_ref::<InstalledRooms>());
         installed.flat_map(|part| part.rooms.status(&config.rooms)).collect()
     }
 
-    /// With whom it is registered, or why not; `None`: it joins nobody.
+    /// Gives the state of registration with parents; `None` for a gate that joins nobody.
     pub fn joined(&self) -> Option<Arc<JoinStatus>> {
         self.0.mesh.membership.status()
     }
 
-    /// The last lines a mount's process wrote to its standard error; `None` where there is no such mount.
+    /// Gives the last lines of a mount's standard error; `None` for an unknown mount.
     pub fn stderr(&self, name: &str) -> Option<Vec<String>> {
         self.0.gate.mounts.find(name).map(|m| m.connections.stderr.lines())
     }
 
-    /// The lines from now on.
+    /// Follows a mount's standard error from now on.
     pub fn follow_stderr(&self, name: &str) -> Option<tokio::sync::broadcast::Receiver<String>> {
         self.0.gate.mounts.find(name).map(|m| m.connections.stderr.follow())
     }
@@ -205,7 +199,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
     }
 }
 
-/// Notes for people, about its lists and its answers.
+/// Collects notes for people, about a mount's lists and answers.
 fn notes(mount: &Mount, of_lists: &[String]) -> Vec<String> {
     let refused = mount.misanswers.load(std::sync::atomic::Ordering::Relaxed);
     let told =

@@ -1,4 +1,4 @@
-//! What is asked of servers that registered for less than everything (MCP-AX 10.2), and of tools that need more than a token has.
+//! Requests to servers registered for less than everything (MCP-AX 10.2), and scopes of tokens for tools.
 
 use rcgen::{KeyPair, PKCS_ED25519};
 use serde_json::{Value, json};
@@ -10,19 +10,19 @@ use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, World, bounded, eventually, token};
 
 const OPEN: &str = "[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n";
-/// No heartbeat is missed during a test.
+/// Heartbeat interval so long that no test misses a beat.
 const SELDOM: u64 = 60_000;
 
 fn rules() -> Value {
     json!({"name": "rule", "inputSchema": {"type": "object"}, "_meta": {"x-mcpax-auth-scope": "admin"}})
 }
 
-/// The tools of a segment that a client is shown.
+/// Lists the tools of a segment, as a client sees them.
 async fn shown(client: &Client, segment: &str) -> Vec<String> {
     client.tools().await.into_iter().filter(|name| name.starts_with(segment)).collect()
 }
 
-/// The methods that a server was sent, with names of tools, as far as somebody may have meant something by them.
+/// Lists the methods sent to a server, with names of tools; a gate's own housekeeping is left out.
 fn asked(server: &Registrant) -> Vec<String> {
     let lists = ["tools/list", "prompts/list", "resources/list", "resources/templates/list", "mcpax/parent", "subscriptions/listen"];
     let own = |method: &String| lists.contains(&&**method) || method.starts_with("notifications/") || method.is_empty();
@@ -31,7 +31,7 @@ fn asked(server: &Registrant) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn ax_41_a_server_registered_for_reading_gets_no_request_that_writes() {
+async fn ax_41_a_server_registered_for_reading_gets_no_writing_request() {
     bounded(async {
         let world = World::start(OPEN).await;
         let gate = Client::ready(&world, Era::Stateless).await;
@@ -63,7 +63,7 @@ async fn ax_41_a_server_registered_for_reading_gets_no_request_that_writes() {
 }
 
 #[tokio::test]
-async fn ax_41_a_server_registered_for_reading_is_notified_of_nothing_that_nobody_knows() {
+async fn ax_41_a_server_registered_for_reading_gets_no_unknown_notification() {
     bounded(async {
         for (scope, wanted) in [("read", 0), ("write", 0), ("admin", 1)] {
             let world = World::start(OPEN).await;
@@ -90,7 +90,7 @@ async fn ax_41_a_server_registered_for_reading_is_notified_of_nothing_that_nobod
 }
 
 #[tokio::test]
-async fn ax_41_a_server_registered_for_writing_is_not_ruled_and_one_that_asks_for_less_gets_less_at_once() {
+async fn ax_41_a_narrower_scope_of_registration_holds_at_once() {
     bounded(async {
         let world = World::start(OPEN).await;
         let gate = Client::ready(&world, Era::Stateless).await;
@@ -116,7 +116,7 @@ async fn ax_41_a_server_registered_for_writing_is_not_ruled_and_one_that_asks_fo
 }
 
 #[tokio::test]
-async fn ax_41_a_gate_registered_for_reading_is_asked_nothing_that_writes_however_far_below() {
+async fn ax_41_a_gate_registered_for_reading_gets_no_writing_call() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![reads("look"), writes("push")]).await;
         let middle = World::start(&mount("plant", &server)).await;
@@ -143,7 +143,7 @@ async fn ax_41_a_gate_registered_for_reading_is_asked_nothing_that_writes_howeve
 }
 
 #[tokio::test]
-async fn ax_41_a_rule_can_want_of_a_token_the_scope_that_a_tool_needs() {
+async fn ax_41_a_rule_can_demand_the_scope_of_a_tool() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![reads("look"), writes("push"), rules()]).await;
         let (key, state) = (KeyPair::generate_for(&PKCS_ED25519).unwrap(), tempfile::tempdir().unwrap());
@@ -170,7 +170,7 @@ async fn ax_41_a_rule_can_want_of_a_token_the_scope_that_a_tool_needs() {
 }
 
 #[tokio::test]
-async fn ax_40_what_stands_open_by_a_token_ends_when_the_token_is_taken_away() {
+async fn ax_40_streams_end_with_a_removed_token() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![reads("look")]).await;
         let (ann, bob) = (format!("{}{}", token("ann"), mount("srv", &server)), token("bob"));

@@ -1,10 +1,10 @@
-//! Servers that ask before they answer: every pair of eras, and what a parked call must refuse.
+//! Servers that ask before they answer: every pair of eras, and refusals of parked calls.
 
 use serde_json::{Value, json};
 
 use crate::world::{Client, Era, World, bounded, fixture, token};
 
-/// What a person or model behind the client says.
+/// Plays the person or model behind the client.
 pub(crate) fn said(method: &Value) -> Value {
     match method.as_str().unwrap() {
         "elicitation/create" => json!({"action": "accept", "content": {"name": "Ann", "color": "green", "response": "yes", "ok": true}}),
@@ -16,7 +16,7 @@ pub(crate) fn said(method: &Value) -> Value {
     }
 }
 
-/// Calls a tool as a stateless client: answers until there is a result. How many rounds it took, and the result.
+/// Calls a tool as a stateless client and answers until there is a result. Gives the number of rounds, and the result.
 pub(crate) async fn rounds(client: &Client, name: &str, arguments: Value) -> (usize, Value) {
     let mut params = json!({"name": name, "arguments": arguments});
     for round in 0.. {
@@ -39,7 +39,7 @@ pub(crate) fn text(told: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn ax_06_what_a_server_asks_reaches_its_caller_in_every_pair_of_eras() {
+async fn ax_06_questions_reach_the_caller_in_every_pair_of_eras() {
     let tools = [
         ("test_elicitation", json!({"message": "m"}), "action=accept"),
         ("test_sampling", json!({"prompt": "p"}), "LLM response: Paris"),
@@ -68,7 +68,7 @@ async fn ax_06_what_a_server_asks_reaches_its_caller_in_every_pair_of_eras() {
 }
 
 #[tokio::test]
-async fn ax_06_rounds_of_a_stateless_server_reach_callers_of_both_eras() {
+async fn ax_06_stateless_rounds_reach_callers_of_both_eras() {
     let tools = [
         ("elicitation", 1, "Hello, Ann!"),
         ("sampling", 1, "Paris"),
@@ -125,7 +125,7 @@ async fn a_question_stops_the_clock_of_its_own_call() {
     .await;
 }
 
-/// A call of `ann` that waits for input: its params with the answers in them.
+/// Parks a call of `ann` that waits for input, and gives the params with the answers.
 pub(crate) async fn parked(client: &Client, tool: &str) -> Value {
     let mut params = json!({"name": tool, "arguments": {"message": "m"}});
     let told = client.call("tools/call", params.clone()).await;
@@ -136,7 +136,7 @@ pub(crate) async fn parked(client: &Client, tool: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_parked_call_is_taken_up_once_by_its_own_principal_for_the_same_tool() {
+async fn a_parked_call_resumes_once_for_principal_and_tool() {
     bounded(async {
         let world = World::start(&format!("{}{}{}", token("ann"), token("bob"), fixture("fx", Era::Initialize))).await;
         let client = |name: &str| Client::new(&world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{name}"));
@@ -162,7 +162,7 @@ async fn a_parked_call_is_taken_up_once_by_its_own_principal_for_the_same_tool()
 }
 
 #[tokio::test]
-async fn an_answer_that_is_left_out_is_asked_for_again() {
+async fn a_missing_answer_is_asked_for_again() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Initialize)).await;
         let client = Client::ready(&world, Era::Stateless).await;
@@ -200,7 +200,7 @@ async fn a_client_that_cannot_be_asked_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_shared_is_told_what_each_client_can_do() {
+async fn an_unshared_server_hears_each_clients_capabilities() {
     bounded(async {
         let world = World::start(&format!("{}sharing = \"never\"\n", fixture("fx", Era::Initialize))).await;
         for down in [Era::Initialize, Era::Stateless] {

@@ -6,7 +6,7 @@ use gateway::admin::presence::Presence;
 use crate::world::{Era, World, bounded, eventually, fixture};
 
 #[tokio::test]
-async fn ux1_a_gate_ends_without_clients_and_then_takes_none() {
+async fn ux1_an_unused_gate_ends_and_takes_no_clients() {
     bounded(async {
         let (world, dir) = (World::start(&fixture("fx", Era::Initialize)).await, tempfile::tempdir().unwrap());
         let (_published, _commands) = world.gateway.publish(dir.path(), world.addr, "a test".into()).unwrap();

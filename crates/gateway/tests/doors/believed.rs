@@ -1,5 +1,4 @@
-//! Whose word is believed: a server that calls itself a gate, a challenge of somebody else's gate, a proof that has nothing to do with whoever
-//! is there, and what a server says of its own tools.
+//! Claims of servers: to be a gate, to hold a challenge, to own a proof, to have harmless tools.
 
 use std::collections::BTreeSet;
 
@@ -20,13 +19,13 @@ fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// Capabilities of a server that says that it is a gate.
+/// Capabilities of a server that claims to be a gate.
 fn gate() -> Value {
     let said = json!({"io.banyan/mcpax": {"aggregator_id": "g-1"}});
     json!({"extensions": said, "experimental": said})
 }
 
-/// The names of tools that clients are shown, without the gate's own.
+/// Lists the tools shown to clients, without the gate's own.
 async fn names(world: &World) -> BTreeSet<String> {
     let shown = Client::ready(world, Era::Stateless).await.tools().await;
     shown.into_iter().filter(|name| name.contains("__")).collect()
@@ -37,7 +36,7 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn h2_a_server_that_begins_to_call_itself_a_gate_is_pinned_as_before() {
+async fn h2_a_server_claiming_to_be_a_gate_stays_pinned() {
     bounded(async {
         for era in [Era::Initialize, Era::Stateless] {
             let before = vec![tool("read", "Reads."), tool("a.b", "Adds.")];
@@ -70,7 +69,7 @@ async fn h2_a_server_that_begins_to_call_itself_a_gate_is_pinned_as_before() {
 }
 
 #[tokio::test]
-async fn h2_nothing_is_shown_of_a_server_that_calls_itself_a_gate_where_all_have_to_wait() {
+async fn h2_a_claimed_gate_waits_like_any_new_server() {
     bounded(async {
         let lists = json!({"tools": [reads("look")], "capabilities": gate()});
         let server = Registrant::offering(Era::Stateless, lists).await;
@@ -87,7 +86,7 @@ async fn h2_nothing_is_shown_of_a_server_that_calls_itself_a_gate_where_all_have
 }
 
 #[tokio::test]
-async fn h2_a_gate_by_its_own_word_is_a_way_to_what_is_below_and_its_changes_wait_until_it_is_named() {
+async fn h2_changes_of_a_claimed_gate_wait_until_configured() {
     bounded(async {
         let below = World::start(&fixture("fx", Era::Stateless)).await;
         let toml = format!("[mount.low]\nurl = \"http://{}/mcp\"\n", below.addr);
@@ -106,7 +105,7 @@ async fn h2_a_gate_by_its_own_word_is_a_way_to_what_is_below_and_its_changes_wai
     .await;
 }
 
-/// A gate that holds calls to `low`, behind which something says that it is a gate; `more` stands in its table.
+/// Starts a gate that gates calls of `low`, above a server claiming to be a gate; `more` goes into the table of the mount.
 async fn above(below: &Recorder, more: &str) -> World {
     let mode = "[gate]\nmode = \"irreversible\"\nexpires = \"30s\"\n";
     World::start(&format!("{mode}[mount.low]\nurl = \"http://{}/mcp\"\n{more}", below.addr)).await
@@ -117,7 +116,7 @@ fn challenge(gate: &str) -> String {
     json!({"arguments_sha256": "", "caller": "m", "gate": gate, "id": id, "tool": "files.erase"}).to_string()
 }
 
-/// Answer of a gate below about a call that it holds.
+/// Makes the answer of a gate below about a held call.
 fn holding(gate: &str, more: &Value) -> Value {
     let mut data = json!({"reason": "confirmation_required", "id": "0123456789abcdef0123456789abcdef", "tool": "files.erase",
         "arguments": {}, "challenge": challenge(gate), "expires": now() + 60, "required": 1, "url": ""});
@@ -130,7 +129,7 @@ async fn below(world: &World) -> Vec<BelowShown> {
 }
 
 #[tokio::test]
-async fn h2_what_was_agreed_to_is_used_though_a_server_that_calls_itself_a_gate_says_that_it_holds_the_call() {
+async fn h2_an_approval_is_used_though_a_claimed_gate_holds() {
     bounded(async {
         for (vouched, again) in [("", "confirmation_required"), ("gate = true\n", "went out")] {
             let server = Recorder::gate(Era::Stateless).await;
@@ -155,7 +154,7 @@ async fn h2_what_was_agreed_to_is_used_though_a_server_that_calls_itself_a_gate_
 }
 
 #[tokio::test]
-async fn m2_a_challenge_is_shown_only_of_a_gate_that_stands_behind_the_mount_and_with_that_gate() {
+async fn m2_a_challenge_is_shown_only_with_its_mounted_gate() {
     bounded(async {
         let server = Recorder::gate(Era::Stateless).await;
         for (vouched, is_vouched) in [("", false), ("gate = true\n", true)] {
@@ -206,7 +205,7 @@ async fn a_gate_below_says_one_mebibyte_and_short_links() {
 }
 
 #[tokio::test]
-async fn m2_a_gate_that_is_vouched_for_elsewhere_is_not_spoken_for_by_one_that_is_not() {
+async fn m2_an_unvouched_gate_speaks_for_no_vouched_gate() {
     bounded(async {
         let (real, liar) = (Recorder::gate(Era::Stateless).await, Recorder::gate(Era::Stateless).await);
         let toml =
@@ -223,7 +222,7 @@ async fn m2_a_gate_that_is_vouched_for_elsewhere_is_not_spoken_for_by_one_that_i
 }
 
 #[tokio::test]
-async fn l12_clients_are_sent_to_a_gate_below_over_tls_or_to_this_machine_and_else_nowhere() {
+async fn l12_clients_are_sent_over_tls_or_to_this_machine() {
     bounded(async {
         let server = Recorder::gate(Era::Stateless).await;
         for (vouched, url, is_sent) in [
@@ -246,7 +245,7 @@ async fn l12_clients_are_sent_to_a_gate_below_over_tls_or_to_this_machine_and_el
 }
 
 #[tokio::test]
-async fn m11_a_proof_that_has_nothing_to_do_with_the_holder_puts_nobody_out_who_is_there() {
+async fn m11_an_unrelated_proof_evicts_no_registered_server() {
     bounded(async {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let state = tempfile::tempdir().unwrap();
@@ -277,7 +276,7 @@ async fn m11_a_proof_that_has_nothing_to_do_with_the_holder_puts_nobody_out_who_
 }
 
 #[tokio::test]
-async fn m12_only_tools_that_the_configuration_lists_pass_where_nothing_else_is_believed() {
+async fn m12_unlisted_mode_passes_only_configured_tools() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![reads("look"), reads("listed")]).await;
         let toml = |mode: &str| {
@@ -321,7 +320,7 @@ async fn m16_behind_a_proxy_nobody_is_on_this_machine() {
 }
 
 #[tokio::test]
-async fn m16_who_is_not_named_and_proves_nothing_does_not_register() {
+async fn m16_an_unnamed_and_unproven_server_does_not_register() {
     bounded(async {
         let world = World::start("[registry]\nproof = \"never\"\n").await;
         let client = Client::ready(&world, Era::Stateless).await;

@@ -1,4 +1,4 @@
-//! Two gates that keep their state in one directory: what is taken back at one counts at neither.
+//! Two gates with one state directory: taking back at one counts at both.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::pinned::{mount, pins};
 use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
-/// Two gates beside each other, and somebody at each: `anna` at the first, `bert` at the other.
+/// Starts two gates beside each other, with a person each: `anna` at the first, `bert` at the other.
 async fn two() -> (World, World, Person, Person) {
     let toml = format!("{GATED}{}", fixture("fx", Era::Stateless));
     let one = World::start(&toml).await;
@@ -21,7 +21,7 @@ async fn echo(client: &Client, said: &str) -> Value {
     client.tool("fx__fx_echo", json!({"text": said})).await
 }
 
-/// The ids of keys that count at a gate, with whose they are.
+/// Lists the valid keys at a gate, with their owners.
 async fn operators(person: &Person) -> Vec<(String, String)> {
     let all: Value = person.admin.get("/-/operators", &[]).await.unwrap();
     let all = all["operators"].as_array().unwrap().clone();
@@ -35,7 +35,7 @@ async fn take_away(at: &Person, id: &str) {
 }
 
 #[tokio::test]
-async fn ax_46_a_key_that_is_taken_away_at_one_gate_counts_at_none_beside_it() {
+async fn ax_46_a_key_removed_at_one_gate_counts_nowhere_beside() {
     bounded(async {
         let (_one, other, anna, bert) = two().await;
         let client = plain(&other, Era::Stateless).await;
@@ -66,7 +66,7 @@ async fn ax_46_a_key_that_is_taken_away_at_one_gate_counts_at_none_beside_it() {
 }
 
 #[tokio::test]
-async fn ax_46_a_grant_by_a_key_that_is_taken_away_at_one_gate_lets_nothing_through_at_another() {
+async fn ax_46_a_removed_keys_grant_is_void_at_other_gates() {
     bounded(async {
         let (_one, other, anna, bert) = two().await;
         let client = plain(&other, Era::Stateless).await;
@@ -91,7 +91,7 @@ async fn ax_46_a_grant_by_a_key_that_is_taken_away_at_one_gate_lets_nothing_thro
 }
 
 #[tokio::test]
-async fn a_definition_that_somebody_looked_at_by_one_gate_stands_like_that_at_those_beside_it() {
+async fn a_look_at_a_definition_counts_at_gates_beside() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![reads("add"), reads("look")]).await;
         let one = World::start(&mount("srv", &server)).await;

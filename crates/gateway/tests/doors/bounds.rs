@@ -1,5 +1,5 @@
-//! Two principals: one takes all there is of places, sessions, calls that wait, bodies, kept answers and listeners, and gets a share; the other gets
-//! what is needed. Strangers are not tried here.
+//! Two principals: the greedy takes all it can of places, sessions, parked calls, bodies, kept answers and listeners, and gets a share; the
+//! other gets enough. Does not try strangers.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::asked::{parked, text};
 use crate::world::raw::{Raw, request};
 use crate::world::{Client, Era, Reply, World, bounded, eventually, fixture, token};
 
-/// A gate for two, with these bounds.
+/// Starts a gate for two, with these bounds.
 async fn world(limits: &str) -> World {
     World::start(&format!("[limits]\n{limits}{}{}{}", token("ann"), token("bob"), fixture("fx", Era::Initialize))).await
 }
@@ -20,7 +20,7 @@ fn is_crowded(told: &Value) -> bool {
     told["error"]["code"] == -32009
 }
 
-/// Begins a call that would take a minute, and has begun when this is ready, or was refused.
+/// Begins a call of a minute; ready when the call runs or was refused.
 async fn slow(client: &Client) -> (Reply, bool) {
     let params = json!({"name": "fx__fx_sleep", "arguments": {"ms": 60_000, "steps": 600}, "_meta": {"progressToken": "p"}});
     let mut reply = client.begin("tools/call", params).await;
@@ -34,7 +34,7 @@ async fn slow(client: &Client) -> (Reply, bool) {
 }
 
 #[tokio::test]
-async fn m6_who_fills_the_places_of_a_server_leaves_some_to_others() {
+async fn m6_filled_places_of_a_server_leave_others_some() {
     bounded(async {
         for limits in ["calls_per_mount = 4\n", "calls = 4\n"] {
             let world = world(limits).await;
@@ -82,7 +82,7 @@ async fn m6_who_opens_sessions_without_end_leaves_some_to_others() {
 }
 
 #[tokio::test]
-async fn m6_who_parks_calls_without_end_loses_the_oldest_of_its_own() {
+async fn m6_parking_without_end_loses_ones_own_oldest_calls() {
     bounded(async {
         let world = world("parked = 4\n").await;
         let (ann, bob) = (client(&world, "ann", Era::Stateless), client(&world, "bob", Era::Stateless));
@@ -99,7 +99,7 @@ async fn m6_who_parks_calls_without_end_loses_the_oldest_of_its_own() {
     .await;
 }
 
-/// A call that echoes so many bytes, as it goes over the wire.
+/// Writes a call that echoes so many bytes.
 fn echo(client: &Client, bytes: usize) -> Vec<u8> {
     let params = json!({"name": "fx__fx_echo", "arguments": {"text": "x".repeat(bytes)}});
     let (body, more) = client.written(&json!(1), "tools/call", params);
@@ -109,7 +109,7 @@ fn echo(client: &Client, bytes: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn m6_who_sends_bodies_without_end_leaves_room_for_those_of_others() {
+async fn m6_bodies_without_end_leave_others_room() {
     bounded(async {
         let world = world("bodies = \"512KiB\"\n").await;
         let (ann, bob) = (client(&world, "ann", Era::Stateless), client(&world, "bob", Era::Stateless));
@@ -131,7 +131,7 @@ async fn m6_who_sends_bodies_without_end_leaves_room_for_those_of_others() {
     .await;
 }
 
-/// Calls for so many bytes, and reads the answer off a stream; the id of an event behind which the answer comes.
+/// Calls for so many bytes and reads the answer off a stream. Gives the id of an event before the answer.
 async fn answered(client: &Client, bytes: usize) -> String {
     let mut reply = client.begin("tools/call", json!({"name": "fx__fx_big", "arguments": {"n": bytes}})).await;
     assert!(reply.is_stream());
@@ -145,7 +145,7 @@ async fn session(world: &World, who: &str) -> Client {
 }
 
 #[tokio::test]
-async fn m5_a_session_keeps_so_many_bytes_of_answers_that_were_read() {
+async fn m5_a_session_keeps_bounded_bytes_of_read_answers() {
     bounded(async {
         let world = world("").await;
         let ann = session(&world, "ann").await;
@@ -163,7 +163,7 @@ async fn m5_a_session_keeps_so_many_bytes_of_answers_that_were_read() {
 }
 
 #[tokio::test]
-async fn m5_answers_that_are_kept_for_one_leave_those_of_another() {
+async fn m5_kept_answers_of_two_principals_stay_apart() {
     bounded(async {
         let world = world("streams = \"8MiB\"\n").await;
         let bob = session(&world, "bob").await;
@@ -177,7 +177,7 @@ async fn m5_answers_that_are_kept_for_one_leave_those_of_another() {
     .await;
 }
 
-/// Opens a listener to so many resources; its first message.
+/// Opens a listener to so many resources, and gives the first message.
 async fn listener(client: &Client, resources: usize) -> (Reply, Value) {
     let uris: Vec<String> = (0..resources).map(|n| format!("test://{n}")).collect();
     let params = json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": uris}});
@@ -201,7 +201,7 @@ async fn m15_who_listens_without_end_leaves_room_for_others() {
 }
 
 #[tokio::test]
-async fn m15_one_request_subscribes_to_so_many_resources_and_follows_so_many_tasks() {
+async fn m15_a_listener_has_bounded_resources_and_tasks() {
     bounded(async {
         let world = world("").await;
         let (_, told) = listener(&client(&world, "ann", Era::Stateless), 10_001).await;
@@ -220,7 +220,7 @@ async fn m15_one_request_subscribes_to_so_many_resources_and_follows_so_many_tas
 }
 
 #[tokio::test]
-async fn m6_a_question_that_nobody_answers_is_over_after_its_time() {
+async fn m6_an_unanswered_question_ends_after_its_time() {
     bounded(async {
         let world = world("question = \"300ms\"\n").await;
         let ann = client(&world, "ann", Era::Initialize).open().await;
@@ -233,7 +233,7 @@ async fn m6_a_question_that_nobody_answers_is_over_after_its_time() {
 }
 
 #[tokio::test]
-async fn l4_a_request_stays_to_be_cancelled_when_another_comes_with_its_id() {
+async fn l4_a_reused_id_leaves_the_first_request_cancellable() {
     bounded(async {
         let world = world("").await;
         let ann = client(&world, "ann", Era::Initialize).open().await;

@@ -1,5 +1,5 @@
-//! Gates that register with each other over links, under one id, or again after a restart (AX-24 to AX-26); and one that is dialled where it
-//! says. What happens to calls when a link breaks is tried in `linked`.
+//! Gates that register with each other over links, under the same id, or again after a restart (AX-24 to AX-26), and gates dialled at a
+//! registered address. Does not try calls over broken links: see `linked`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,20 +19,20 @@ async fn listener() -> (TcpListener, SocketAddr) {
     (listener, addr)
 }
 
-/// A gate that takes registrations, and registers with the parent at `above`.
+/// Starts a gate that takes registrations, and registers with the parent at `above`.
 async fn between(segment: &str, listener: TcpListener, above: SocketAddr, more: &str) -> World {
     World::member_in(tempfile::tempdir().unwrap(), &format!("{}grace = \"0s\"\n{more}{}", taking(), joining(segment, &[above])), listener)
         .await
 }
 
-/// Why a gate's first parent does not have it.
+/// Gives the reason why a gate's first parent refused.
 fn refused(gate: &World) -> Option<String> {
     let joined = gate.gateway.joined()?;
     joined.parents[0].error.clone().filter(|_| joined.parents[0].state == "refused")
 }
 
 #[tokio::test]
-async fn ax_24_of_two_gates_that_register_with_each_other_over_links_one_is_refused_and_says_why() {
+async fn ax_24_gates_registering_with_each_other_get_a_refusal() {
     bounded(async {
         let ((here, one), (there, two)) = (listener().await, listener().await);
         let own = fixture("fx", Era::Stateless);
@@ -56,7 +56,7 @@ async fn ax_24_of_two_gates_that_register_with_each_other_over_links_one_is_refu
 }
 
 #[tokio::test]
-async fn ax_24_a_circle_of_links_that_would_form_later_is_refused_and_the_tree_stays() {
+async fn ax_24_a_later_circle_of_links_is_refused() {
     bounded(async {
         let top = World::member(&taking()).await;
         let (here, middle) = listener().await;
@@ -79,7 +79,7 @@ async fn ax_24_a_circle_of_links_that_would_form_later_is_refused_and_the_tree_s
 }
 
 #[tokio::test]
-async fn ax_24_a_circle_of_links_is_refused_and_the_tree_stays_although_the_lowest_gate_has_not_heard_of_the_topmost_yet() {
+async fn ax_24_a_circle_is_refused_before_the_lowest_gate_knows() {
     bounded(async {
         let top = World::member(&taking()).await;
         let (here, middle) = listener().await;
@@ -103,7 +103,7 @@ async fn ax_24_a_circle_of_links_is_refused_and_the_tree_stays_although_the_lowe
 }
 
 #[tokio::test]
-async fn ax_25_a_second_gate_of_one_id_is_refused_over_its_link_until_the_first_is_gone() {
+async fn ax_25_a_second_gate_of_an_id_is_refused() {
     bounded(async {
         let root = World::start("[registry]\nprincipals = [\"*\"]\ntrust_gates = true\nproof = \"never\"\ngrace = \"0s\"\n").await;
         let config = |segment: &str| format!("{}{}", fixture("fx", Era::Stateless), joining(segment, &[root.addr]));
@@ -125,7 +125,7 @@ async fn ax_25_a_second_gate_of_one_id_is_refused_over_its_link_until_the_first_
 }
 
 #[tokio::test]
-async fn ax_26_nothing_of_a_gates_last_life_is_called_over_its_new_link() {
+async fn ax_26_a_new_link_carries_no_call_of_the_last() {
     bounded(async {
         let root = World::start(&taking()).await;
         let config = |name: &str| format!("{}{}", fixture(name, Era::Stateless), joining("leaf", &[root.addr]));
@@ -146,7 +146,7 @@ async fn ax_26_nothing_of_a_gates_last_life_is_called_over_its_new_link() {
 }
 
 #[tokio::test]
-async fn ax_42_a_gate_that_registers_an_https_address_is_dialled_with_the_certificate_that_is_there_for_that() {
+async fn ax_42_a_registered_https_address_is_dialled_with_its_certificate() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let ca = Ca::init(&Ca::dir(state.path()), &["localhost".into()]).unwrap();

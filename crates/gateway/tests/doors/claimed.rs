@@ -1,11 +1,11 @@
-//! Names that signed tokens for rooms give their holders: those of others, to whom the gate gives something by that name, are not taken.
+//! Names given by signed tokens for rooms: names of other participants are refused.
 
 use serde_json::json;
 
 use crate::rooms::shared;
 use crate::world::{Socket, World, bounded};
 
-/// Names that somebody else of this gate has, or that read like another name.
+/// Names with another owner at this gate, and names that read alike.
 const OTHERS: [&str; 16] = [
     "*",
     "gate",

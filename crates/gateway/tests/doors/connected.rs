@@ -1,5 +1,4 @@
-//! Connections over which nobody has shown anything: how many there may be, and how long each may say nothing. Requests of callers are not tried
-//! here.
+//! Connections of strangers: their number, and the time for each to say something. Does not try requests of callers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -9,19 +8,19 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::world::raw::request;
 use crate::world::{World, bounded, eventually};
 
-/// A request that everybody may make.
+/// Writes a request open to everybody.
 fn health() -> Vec<u8> {
     request("GET", "/healthz", &[], "")
 }
 
-/// A request of a client that begins a session.
+/// Writes a request of a client that begins a session.
 fn beginning() -> Vec<u8> {
     let fields = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
     request("POST", "/mcp", &fields, &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#))
 }
 
-/// A connection from `127.0.0.LAST`.
+/// Connects from `127.0.0.LAST`.
 async fn connect_from(last: u8, addr: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into()).unwrap();
@@ -55,7 +54,7 @@ fn is_closed(stream: &TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn m8_one_address_has_so_many_connections_and_another_comes_in() {
+async fn m8_connections_are_bounded_for_each_address() {
     bounded(async {
         let world = World::start("[limits]\nconnections_per_address = 4\n").await;
         let mut many = Vec::new();
@@ -74,7 +73,7 @@ async fn m8_one_address_has_so_many_connections_and_another_comes_in() {
 }
 
 #[tokio::test]
-async fn m8_the_connection_that_lies_idle_longest_goes_when_there_are_too_many() {
+async fn m8_too_many_connections_close_the_longest_idle() {
     bounded(async {
         let world = World::start("[limits]\nconnections = 4\n").await;
         let mut idle = Vec::new();
@@ -90,7 +89,7 @@ async fn m8_the_connection_that_lies_idle_longest_goes_when_there_are_too_many()
     .await;
 }
 
-/// Sends this as the beginning of a connection; ready when the gate closes it.
+/// Begins a connection with these bytes; ready when the gate closes.
 async fn ends_after(world: &World, sent: &[u8]) {
     let mut stream = TcpStream::connect(world.addr).await.unwrap();
     stream.write_all(sent).await.unwrap();
@@ -113,7 +112,7 @@ async fn m8_what_begins_and_goes_no_further_is_given_up() {
 }
 
 #[tokio::test]
-async fn m8_who_wants_to_join_without_tls_is_refused_before_anything_is_read() {
+async fn m8_joining_without_tls_is_refused_before_reading() {
     bounded(async {
         let world = World::start("").await;
         let mut stream = TcpStream::connect(world.addr).await.unwrap();

@@ -1,4 +1,4 @@
-//! What crosses besides calls: log lines, subscriptions, completion, resources of two servers with the same URIs, tasks.
+//! Messages besides calls, across eras: log lines, subscriptions, completion, resources of two servers with the same URIs, tasks.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::world::{Client, Era, Recorder, World, bounded, fixture};
 const WATCHED: &str = "test://watched-resource";
 
 #[tokio::test]
-async fn ax_06_log_lines_come_from_the_level_on_that_the_caller_asked_for() {
+async fn ax_06_log_lines_respect_the_callers_level() {
     bounded(async {
         for up in [Era::Initialize, Era::Stateless] {
             let world = World::start(&fixture("fx", up)).await;
@@ -80,7 +80,7 @@ async fn ax_06_an_update_reaches_subscribers_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn ax_06_completion_finds_the_prompt_and_the_template_it_is_for() {
+async fn ax_06_completion_finds_its_prompt_and_template() {
     bounded(async {
         for (down, up) in Era::PAIRS {
             let world = World::start(&format!("{}{}", fixture("a", up), fixture("b", up))).await;
@@ -127,7 +127,7 @@ async fn ax_06_two_servers_with_one_uri_are_both_read() {
 }
 
 #[tokio::test]
-async fn ax_06_a_task_is_asked_for_at_the_server_that_made_it() {
+async fn ax_06_a_task_is_asked_for_at_its_server() {
     bounded(async {
         for era in [Era::Initialize, Era::Stateless] {
             let (a, b) = (Recorder::start(era).await, Recorder::start(era).await);

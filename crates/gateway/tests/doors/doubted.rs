@@ -1,18 +1,17 @@
-//! Servers that are asked once more which era they speak, because a call came back with an error: whoever makes one fail takes its server from
-//! nobody.
+//! Servers asked for their era once more, because a call came back with an error. A caller whose call fails takes the server from nobody.
 
 use serde_json::{Value, json};
 
 use crate::world::{Client, Era, Recorder, World, bounded};
 
-/// How many requests of a method came to a server.
+/// Counts the requests of a method to a server.
 fn count(server: &Recorder, method: &str) -> usize {
     let is_one = |body: &String| serde_json::from_str::<Value>(body).is_ok_and(|body| body["method"] == method);
     server.seen().iter().filter(|(_, body)| is_one(body)).count()
 }
 
 #[tokio::test]
-async fn e3_a_caller_whose_call_fails_like_another_era_takes_the_server_from_nobody() {
+async fn e3_a_failing_call_takes_the_server_from_nobody() {
     bounded(async {
         for (era, code) in [(Era::Initialize, -32022), (Era::Stateless, -32601)] {
             let server = Recorder::start(era).await;

@@ -1,4 +1,4 @@
-//! Exactly what somebody agreed to goes out: every member that was shown and none that was not, to the server that was shown, once.
+//! The approved call goes out exactly: every member that was shown and no other, to the server that was shown, once.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use crate::held::{Person, plain};
 use crate::world::tap::Tap;
 use crate::world::{Client, Era, World, bounded, token};
 
-/// A server of the stateless era whose one tool `pay` asks for an account before it pays. It writes down the params of each call.
+/// A server of the stateless era whose only tool `pay` asks for an account before paying. Writes down the params of each call.
 const PAYS: &str = r#"
 import json, sys
 heard, calls = open(sys.argv[1], "a"), 0
@@ -32,34 +32,34 @@ for line in sys.stdin:
 
 const GATED: &str = "[gate]\nmode = \"irreversible\"\nexpires = \"30s\"\n";
 
-struct Paying {
+struct Bank {
     world: World,
     person: Person,
     client: Client,
     heard: tempfile::TempDir,
 }
 
-impl Paying {
+impl Bank {
     async fn start() -> Self {
         let heard = tempfile::tempdir().unwrap();
         let world = World::start(&format!("{GATED}{}", Self::mount(&heard, "1"))).await;
         Self { person: Person::at(&world, 1, "anna").await, client: plain(&world, Era::Stateless).await, world, heard }
     }
 
-    /// The table of its mount, with one more argument for the server.
+    /// Writes the table of the mount, with a further argument for the server.
     fn mount(heard: &tempfile::TempDir, more: &str) -> String {
         let path = heard.path().join("heard");
         format!("[mount.bank]\ncommand = \"python3\"\nargs = [\"-c\", '''{PAYS}''', {path:?}, \"{more}\"]\n")
     }
 
-    /// A call with more members than its arguments.
+    /// Calls with more members than arguments.
     async fn pay(&self, more: Value) -> Value {
         let mut params = json!({"name": "bank__pay", "arguments": {"amount": 1}});
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.client.call("tools/call", params).await
     }
 
-    /// The same with an account.
+    /// Pays with an account.
     async fn pay_from(&self, account: &str, state: &Value) -> Value {
         self.pay(json!({"inputResponses": {"account": {"action": "accept", "content": {"iban": account}}}, "requestState": state})).await
     }
@@ -68,7 +68,7 @@ impl Paying {
         self.person.approve(&self.person.waiting(&self.world).await).await;
     }
 
-    /// The params of all calls that came to the server.
+    /// Reads the params of all calls to the server.
     fn heard(&self) -> Vec<Value> {
         let lines = std::fs::read_to_string(self.heard.path().join("heard")).unwrap_or_default();
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -80,9 +80,9 @@ fn is_held(told: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn h4_inputs_that_nobody_was_shown_go_out_by_no_approval() {
+async fn h4_inputs_never_shown_go_out_by_no_approval() {
     bounded(async {
-        let bank = Paying::start().await;
+        let bank = Bank::start().await;
         assert!(is_held(&bank.pay(json!({})).await));
         bank.agree().await;
         let told = bank.pay_from("ATTACKER", &json!("s-9")).await;
@@ -95,9 +95,9 @@ async fn h4_inputs_that_nobody_was_shown_go_out_by_no_approval() {
 }
 
 #[tokio::test]
-async fn h4_after_a_question_one_request_goes_on_and_it_is_the_one_with_that_state() {
+async fn h4_after_a_question_only_the_matching_state_goes_on() {
     bounded(async {
-        let bank = Paying::start().await;
+        let bank = Bank::start().await;
         bank.pay(json!({})).await;
         bank.agree().await;
         let asked = bank.pay(json!({})).await;
@@ -115,9 +115,9 @@ async fn h4_after_a_question_one_request_goes_on_and_it_is_the_one_with_that_sta
 }
 
 #[tokio::test]
-async fn h4_what_stands_beside_the_arguments_is_shown_signed_and_sent() {
+async fn h4_members_beside_arguments_are_shown_signed_and_sent() {
     bounded(async {
-        let bank = Paying::start().await;
+        let bank = Bank::start().await;
         let more = json!({"task": {"ttl": 1}, "_meta": {"vendor/target": "live"}});
         assert!(is_held(&bank.pay(more.clone()).await));
         let shown = bank.person.waiting(&bank.world).await;
@@ -139,7 +139,7 @@ async fn h4_what_stands_beside_the_arguments_is_shown_signed_and_sent() {
 #[tokio::test]
 async fn h4_the_client_of_a_request_is_shown_and_signed() {
     bounded(async {
-        let bank = Paying::start().await;
+        let bank = Bank::start().await;
         let held = bank.pay(json!({})).await;
         let shown = bank.person.waiting(&bank.world).await;
         let client: Value = serde_json::from_str(&shown.client).unwrap();
@@ -154,9 +154,9 @@ async fn h4_the_client_of_a_request_is_shown_and_signed() {
 }
 
 #[tokio::test]
-async fn e2_what_was_agreed_to_goes_out_to_the_letter_as_it_was_shown() {
+async fn e2_an_approved_call_goes_out_to_the_letter() {
     bounded(async {
-        let bank = Paying::start().await;
+        let bank = Bank::start().await;
         let shown = json!({"task": {"ttl": 1}, "_meta": {"vendor/limit": 100}});
         assert!(is_held(&bank.pay(shown).await));
         bank.agree().await;
@@ -172,12 +172,12 @@ async fn e2_what_was_agreed_to_goes_out_to_the_letter_as_it_was_shown() {
 }
 
 #[tokio::test]
-async fn l2_what_was_agreed_to_goes_to_no_other_server_of_that_name() {
+async fn l2_an_approved_call_reaches_no_other_server_so_named() {
     bounded(async {
-        let bank = Paying::start().await;
+        let bank = Bank::start().await;
         bank.pay(json!({})).await;
         bank.agree().await;
-        bank.world.apply(&format!("{GATED}{}", Paying::mount(&bank.heard, "2")));
+        bank.world.apply(&format!("{GATED}{}", Bank::mount(&bank.heard, "2")));
         bank.world.until("bank", |mount| mount.state == "ready" && mount.tools == 1).await;
         let told = bank.pay(json!({})).await;
         assert!(is_held(&told) && bank.heard().is_empty(), "{told}");
@@ -186,7 +186,7 @@ async fn l2_what_was_agreed_to_goes_to_no_other_server_of_that_name() {
 }
 
 #[tokio::test]
-async fn l1_what_was_agreed_to_leaves_once_though_its_tool_may_be_called_twice() {
+async fn l1_an_approved_call_leaves_once_even_if_repeatable() {
     bounded(async {
         let twice = "[mount.up.tools.run]\nidempotent = true\ntrust = true\n";
         let mut sent = Vec::new();

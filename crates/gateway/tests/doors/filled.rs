@@ -1,5 +1,4 @@
-//! What one principal that may call has the gate write down: its share of the record and of what people are asked, so that others call on. What refusals take of
-//! the record is not tried here.
+//! Shares of a principal: of the record, and of questions to people. A full share leaves others their calls. Does not try refusals.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,10 +10,10 @@ use crate::recorded::{entries_in, facts};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 const ECHO: &str = "fx__fx_echo";
-/// A record of a megabyte, of which nothing is taken away for an hour.
+/// A record of a megabyte that keeps everything for an hour.
 const SMALL: &str = "arguments = \"full\"\nkeep_size = \"1MiB\"\nfull_size = \"1MiB\"\nkeep_at_least = \"1h\"\n";
 
-/// A gate for two, with these settings of its record.
+/// Starts a gate for two, with these settings of the record.
 async fn recording(state: tempfile::TempDir, audit: &str, more: &str) -> World {
     let (people, path) = (["ann", "bob"].map(token).concat(), state.path().join("record"));
     let toml = format!("{more}{people}[audit]\npath = {path:?}\n{audit}{}", fixture("fx", Era::Initialize));
@@ -27,7 +26,7 @@ async fn client(world: &World, name: &str) -> Client {
     client.open().await
 }
 
-/// Calls until that is refused; the refusal.
+/// Calls until refused, and gives the refusal.
 async fn fill(client: &Client) -> Value {
     let long = "l".repeat(30_000);
     eventually(async || {
@@ -38,7 +37,7 @@ async fn fill(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn h6_who_has_filled_its_share_of_the_record_is_refused_and_others_make_calls() {
+async fn h6_a_filled_share_of_the_record_refuses_its_principal() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), SMALL, "").await;
         let (ann, bob) = (client(&world, "ann").await, client(&world, "bob").await);
@@ -63,7 +62,7 @@ async fn h6_who_has_filled_its_share_of_the_record_is_refused_and_others_make_ca
 }
 
 #[tokio::test]
-async fn h6_a_share_of_the_record_is_found_again_after_a_restart_and_ends_with_the_age_of_what_is_in_it() {
+async fn h6_a_share_survives_restarts_and_ends_with_its_entries() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), SMALL, "").await;
         assert_eq!(reason(&fill(&client(&world, "ann").await).await), "record_share");
@@ -86,7 +85,7 @@ async fn h6_a_share_of_the_record_is_found_again_after_a_restart_and_ends_with_t
 }
 
 #[tokio::test]
-async fn h6_who_asks_for_approvals_and_takes_them_back_without_end_waits_and_others_ask_on() {
+async fn h6_endless_withdrawing_makes_only_that_caller_wait() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), "", GATED).await;
         let _person = Person::at(&world, 1, "anna").await;

@@ -1,4 +1,4 @@
-//! Floods of what is refused: they push nothing out of the record, fill it for nobody, and are counted to the last one.
+//! Floods of refused calls: they push nothing out of the record, fill it for nobody, and are counted to the last.
 
 use gateway::admin::shapes::AuditEntry;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::recorded::{entries_in, facts, intents, read};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 const ECHO: &str = "fx__fx_echo";
-/// Calls that a flood has, each with a name that takes 12 KB in an entry of its own.
+/// Calls of a flood, each with a name that takes 12 KB in an entry.
 const FLOOD: usize = 400;
 
-/// A gate where `ann` may do everything and `bob` nothing, with these settings of its record.
+/// Starts a gate where `ann` may do everything and `bob` nothing, with these settings of the record.
 async fn ruled(audit: &str, more: &str) -> World {
     ruled_in(tempfile::tempdir().unwrap(), audit, more).await
 }
@@ -29,7 +29,7 @@ async fn client(world: &World, name: &str) -> Client {
     Client::new(world, Era::Initialize).with("authorization", &format!("Bearer secret-of-{name}")).open().await
 }
 
-/// Calls a tool that exists and one that does not, in turns, as somebody who may do nothing.
+/// Calls an existing and a made-up tool in turns, as a caller without any right.
 async fn flood(client: &Client, calls: usize) {
     let long = "\u{1}".repeat(2048);
     for number in 0..calls {
@@ -38,7 +38,7 @@ async fn flood(client: &Client, calls: usize) {
     }
 }
 
-/// The refusals in the record that are somebody's: how many they are by their reasons, and how many entries tell of them.
+/// Sums up somebody's refusals for a reason: their number, and the number of entries.
 fn refusals(entries: &[AuditEntry], whose: &str, wanted: &str) -> (u64, usize) {
     let of = |entry: &&AuditEntry| entry.event == "refused" && entry.principal.as_deref() == Some(whose);
     let refused: Vec<Value> = entries.iter().filter(of).map(facts).filter(|facts| facts["reason"] == wanted).collect();
@@ -50,7 +50,7 @@ fn calls_of(entries: &[AuditEntry], whose: &str) -> usize {
 }
 
 #[tokio::test]
-async fn h6_a_flood_of_refused_calls_leaves_other_peoples_entries_readable_and_their_calls_working() {
+async fn h6_a_flood_of_refusals_leaves_others_entries_and_calls() {
     bounded(async {
         let world = ruled("keep_size = \"1MiB\"\nfull_size = \"1MiB\"\n", "").await;
         let (ann, bob) = (client(&world, "ann").await, client(&world, "bob").await);
@@ -68,7 +68,7 @@ async fn h6_a_flood_of_refused_calls_leaves_other_peoples_entries_readable_and_t
 }
 
 #[tokio::test]
-async fn h6_the_first_refusals_of_a_minute_stand_one_by_one_and_the_others_are_shown_with_their_count() {
+async fn h6_refusals_beyond_the_first_are_summed_up() {
     bounded(async {
         let world = ruled("", "").await;
         let bob = client(&world, "bob").await;
@@ -86,7 +86,7 @@ async fn h6_the_first_refusals_of_a_minute_stand_one_by_one_and_the_others_are_s
 }
 
 #[tokio::test]
-async fn h6_a_full_record_refuses_calls_says_so_and_keeps_what_is_in_it() {
+async fn h6_a_full_record_refuses_calls_and_keeps_its_entries() {
     bounded(async {
         let audit = "arguments = \"full\"\nkeep_size = \"1MiB\"\nfull_size = \"1MiB\"\nkeep_at_least = ";
         // One may have all of it here.
@@ -154,7 +154,7 @@ async fn h6_a_clock_set_forward_takes_no_young_entry_away() {
 }
 
 #[tokio::test]
-async fn h6_refused_calls_are_charged_to_the_budget_of_whoever_makes_them() {
+async fn h6_refused_calls_are_charged_to_their_callers_budget() {
     bounded(async {
         let budget = "[budget.few]\nprincipals = [\"*\"]\nmax_calls_per_minute = 3\n";
         let world = ruled("", budget).await;

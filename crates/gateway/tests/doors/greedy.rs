@@ -1,5 +1,5 @@
-//! Servers that ask without end and clients that want more than others have: how much of that a gate holds at once. What two
-//! principals share is not tried here, but for subscriptions.
+//! Servers that ask without end, clients that want more than their share, and the bounds of a gate. Does not try two principals, but for
+//! subscriptions.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -9,9 +9,9 @@ use crate::asked::text;
 use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, World, bounded, eventually, token};
 
-/// A server of either era. `ask` asks its caller `n` times at once and waits for ever; `refused` says how many questions were answered with an
-/// error; `again` wants input, whatever it is given. Subscriptions are taken at once, or `slow` ones when `agree` is called; `waiting` says how many
-/// wait, and how many did at most. While it runs there is a file of its own in the directory that it is given.
+/// A server of either era. `ask` asks the caller `n` times at once and waits for ever; `refused` counts questions answered with an error;
+/// `again` wants input, whatever the input. Subscriptions are taken at once, and `slow` subscriptions when `agree` is called; `waiting`
+/// counts those waiting, with the maximum. A running process keeps a file of its own in the given directory.
 const GREEDY: &str = r#"
 import json, os, sys
 era, how, place = sys.argv[1:4]
@@ -67,14 +67,14 @@ for line in sys.stdin:
 os.remove(mark)
 "#;
 
-/// A mount with that server, whose processes leave their marks in a directory; `more` is more of the mount.
+/// Writes a mount of the server, whose processes leave their marks in a directory; `more` goes into the mount.
 fn greedy(era: Era, how: &str, place: &tempfile::TempDir, more: &str) -> String {
     let era = if era == Era::Stateless { "stateless" } else { "initialize" };
     let args = json!(["-c", GREEDY, era, how, place.path()]);
     format!("[mount.srv]\ncommand = \"python3\"\nargs = {args}\n{more}")
 }
 
-/// What a tool of it says to somebody who can be asked nothing.
+/// Calls a tool as a client without capabilities, and gives the answer.
 async fn said(world: &World, tool: &str) -> Value {
     let mut client = Client::new(world, Era::Stateless);
     client.capabilities = json!({});
@@ -86,7 +86,7 @@ async fn until(world: &World, tool: &str, wanted: &Value) {
 }
 
 #[tokio::test]
-async fn a_call_and_a_session_are_asked_so_much_at_once_and_a_server_that_asks_more_is_refused() {
+async fn questions_at_once_are_bounded_for_call_and_session() {
     bounded(async {
         for (era, asked, refused) in [
             (Era::Stateless, json!({"n": 100}), 36),
@@ -112,7 +112,7 @@ async fn a_call_and_a_session_are_asked_so_much_at_once_and_a_server_that_asks_m
 }
 
 #[tokio::test]
-async fn a_server_that_wants_input_again_and_again_is_given_it_so_often() {
+async fn a_server_gets_input_a_bounded_number_of_times() {
     bounded(async {
         let place = tempfile::tempdir().unwrap();
         let world = World::start(&greedy(Era::Stateless, "", &place, "")).await;
@@ -125,7 +125,7 @@ async fn a_server_that_wants_input_again_and_again_is_given_it_so_often() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_subscribed_to_is_so_long_and_no_longer() {
+async fn a_subscribed_address_has_a_longest_length() {
     bounded(async {
         let place = tempfile::tempdir().unwrap();
         let world = World::start(&greedy(Era::Initialize, "", &place, "")).await;
@@ -144,7 +144,7 @@ async fn an_address_that_is_subscribed_to_is_so_long_and_no_longer() {
 }
 
 #[tokio::test]
-async fn so_many_subscriptions_are_made_at_a_server_at_once() {
+async fn subscriptions_in_progress_at_a_server_are_bounded() {
     bounded(async {
         let place = tempfile::tempdir().unwrap();
         let world = World::start(&greedy(Era::Initialize, "slow", &place, "")).await;
@@ -191,7 +191,7 @@ async fn m15_who_subscribes_without_end_leaves_room_for_others() {
 }
 
 #[tokio::test]
-async fn clients_of_the_stateless_era_have_so_many_connections_of_their_own_at_one_server() {
+async fn stateless_clients_have_bounded_own_connections_at_a_server() {
     bounded(async {
         let place = tempfile::tempdir().unwrap();
         let world = World::start(&greedy(Era::Initialize, "", &place, "sharing = \"never\"\n")).await;
@@ -205,7 +205,8 @@ async fn clients_of_the_stateless_era_have_so_many_connections_of_their_own_at_o
     .await;
 }
 
-/// Has a server tell `many` times of a changed resource, with so many bytes each, before a listener is acknowledged; gives how many of these reach it.
+/// Has a server tell `many` times of a changed resource, with so many bytes each, before a listener is acknowledged. Counts the news that
+/// arrive.
 async fn flooded(many: usize, bytes: usize) -> usize {
     let place = tempfile::tempdir().unwrap();
     let resources = json!([{"name": "r", "uri": "other://r"}, {"name": "last", "uri": "other://last"}]);
@@ -238,7 +239,7 @@ async fn flooded(many: usize, bytes: usize) -> usize {
 }
 
 #[tokio::test]
-async fn what_comes_before_a_listener_is_acknowledged_waits_for_that_up_to_a_number_and_so_many_bytes() {
+async fn news_before_acknowledgement_waits_within_bounds() {
     bounded(async {
         assert_eq!(flooded(1500, 0).await, 1000);
         let long = flooded(300, 8 << 10).await;
@@ -248,7 +249,7 @@ async fn what_comes_before_a_listener_is_acknowledged_waits_for_that_up_to_a_num
 }
 
 #[tokio::test]
-async fn over_one_connection_of_http_2_so_many_requests_may_come_at_once() {
+async fn requests_at_once_over_http_2_are_bounded() {
     bounded(async {
         let world = World::start("").await;
         let mut stream = TcpStream::connect(world.addr).await.unwrap();

@@ -1,4 +1,4 @@
-//! Callers that do not run the gate are told of servers what they can use, and of failures nothing that a server wrote for its operator.
+//! Callers without the owner's token hear of usable servers only, and of failures nothing that a server wrote for its operator.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -9,7 +9,7 @@ use crate::recorded::{read, recording};
 use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, World, bounded, fixture, send, token};
 
-/// A server that writes a secret on its standard error and dies under a call, and then does not come back.
+/// A server that writes a secret on standard error and dies under a call, for good.
 const TALKATIVE: &str = r#"
 import json, os, sys
 if os.path.exists(sys.argv[1]):
@@ -28,14 +28,14 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 "#;
 
-/// Asks an endpoint as the holder of a token, or as whoever runs the gate.
+/// Asks an endpoint as the holder of a token, or as the owner.
 async fn get(world: &World, path: &str, token: &str) -> (u16, Value) {
     let request = http::Request::get(path).header("host", "localhost").header("authorization", format!("Bearer {token}"));
     let mut answer = send(world.addr, None, request.body(Full::<Bytes>::default()).unwrap()).await;
     (answer.status.as_u16(), answer.next().await.map_or(Value::Null, |event| event.value))
 }
 
-/// The admin token of a gate that was published.
+/// Gives the admin token of a published gate.
 pub(crate) fn admin(world: &World) -> (String, impl Sized + use<>) {
     let dir = tempfile::tempdir().unwrap();
     let published = world.gateway.publish(dir.path(), world.addr, "a test".into()).unwrap();
@@ -45,7 +45,7 @@ pub(crate) fn admin(world: &World) -> (String, impl Sized + use<>) {
 }
 
 #[tokio::test]
-async fn m4_what_a_server_writes_on_its_standard_error_is_told_to_the_owner_alone() {
+async fn m4_standard_error_is_told_to_the_owner_alone() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let down = state.path().join("down");
@@ -81,7 +81,7 @@ async fn m4_what_a_server_writes_on_its_standard_error_is_told_to_the_owner_alon
     .await;
 }
 
-/// A gate with rules: `bob` may call one tool, `eve` nothing, and `watch` may read the metrics.
+/// Starts a gate with rules: `bob` may call a single tool, `eve` nothing, and `watch` may read the metrics.
 async fn ruled() -> World {
     let state = tempfile::tempdir().unwrap();
     let file = state.path().join("policy.cedar");
@@ -182,7 +182,7 @@ async fn m9_a_guests_events_are_its_own() {
 }
 
 #[tokio::test]
-async fn m9_metrics_are_for_the_owner_and_for_tokens_that_say_so() {
+async fn m9_metrics_are_for_owner_and_permitted_tokens() {
     bounded(async {
         let world = ruled().await;
         let (owner, _published) = admin(&world);
@@ -201,7 +201,7 @@ async fn m9_metrics_are_for_the_owner_and_for_tokens_that_say_so() {
 }
 
 #[tokio::test]
-async fn m9_who_is_not_known_hears_no_name_of_a_server_that_starts() {
+async fn m9_strangers_hear_no_names_of_starting_servers() {
     bounded(async {
         let slow = "[mount.secret]\ncommand = \"python3\"\nargs = [\"-c\", \"import sys; sys.stdin.read()\"]\n";
         let world = World::start(&token("ann")).await;
@@ -216,7 +216,7 @@ async fn m9_who_is_not_known_hears_no_name_of_a_server_that_starts() {
     .await;
 }
 
-/// Everything that a client is told at its beginning, and the tools that stand for all others.
+/// Collects everything told to a client at the beginning, meta-tools included.
 async fn begins(world: &World, who: &str, era: Era) -> String {
     let client = Client::new(world, era).with("authorization", &format!("Bearer secret-of-{who}"));
     let greeted = match era {
@@ -230,7 +230,7 @@ async fn begins(world: &World, who: &str, era: Era) -> String {
 }
 
 #[tokio::test]
-async fn m9_a_client_is_told_nothing_of_servers_of_which_it_can_use_nothing() {
+async fn m9_a_client_hears_nothing_of_unusable_servers() {
     bounded(async {
         let offer = |name: &str, more: &str| {
             let capabilities = json!({"experimental": {format!("vendor/of-{name}"): {}}, more: {}});
@@ -278,7 +278,7 @@ async fn m9_a_client_is_told_nothing_of_servers_of_which_it_can_use_nothing() {
 }
 
 #[tokio::test]
-async fn m9_who_asks_for_a_server_that_is_not_there_hears_no_names_where_rules_hide_some() {
+async fn m9_an_absent_servers_refusal_suggests_no_hidden_names() {
     bounded(async {
         let told = async |world: &World| {
             let asks = http::Request::get("/mcp/nothing").header("host", "localhost").header("authorization", "Bearer secret-of-eve");

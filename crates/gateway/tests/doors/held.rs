@@ -1,4 +1,4 @@
-//! Calls that wait until somebody agrees: how each kind of client is told, what releases one, and what does not.
+//! Calls waiting for approval: news for each kind of client, and the ways to release a call or not.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gateway::admin::client::AdminClient;
-use gateway::admin::presence::{Presence, Published};
+use gateway::admin::presence::{Presence, PresenceFile};
 use gateway::admin::shapes::{ApprovalShown, OperatorShown};
 use policy::approval::Standing;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ impl Key {
         Self(Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap())
     }
 
-    /// As OpenSSH writes it.
+    /// Writes the public key as OpenSSH does.
     pub(crate) fn line(&self) -> String {
         let mut blob = Vec::new();
         for part in [&b"ssh-ed25519"[..], self.0.public_key().as_ref()] {
@@ -40,11 +40,11 @@ impl Key {
     }
 }
 
-/// A person with a key, and the way to the gate's admin API.
+/// A person with a key, and access to the gate's admin API.
 pub(crate) struct Person {
     key: Key,
     pub(crate) admin: AdminClient,
-    _published: Published,
+    _published: PresenceFile,
     _dir: tempfile::TempDir,
 }
 
@@ -73,13 +73,13 @@ impl Person {
         self.key.proof(challenge)
     }
 
-    /// What waits, once something does.
+    /// Waits for an approval to be asked for.
     pub(crate) async fn waiting(&self, world: &World) -> ApprovalShown {
         let pending = |approval: &ApprovalShown| approval.standing == Standing::Pending;
         eventually(async || world.gateway.approvals(false).await.unwrap().approvals.into_iter().rfind(pending)).await
     }
 
-    /// Agrees to what waits, by the admin API.
+    /// Agrees by the admin API.
     pub(crate) async fn approve(&self, approval: &ApprovalShown) {
         let body = json!({"proof": self.proof(&approval.challenge)});
         let answer = self.admin.post(&format!("/-/approvals/{}/confirm", approval.id), &body).await.unwrap();
@@ -91,7 +91,7 @@ async fn gated(more: &str) -> World {
     World::start(&format!("{GATED}{more}{}", fixture("fx", Era::Initialize))).await
 }
 
-/// A client that opens no addresses.
+/// Makes a client that opens no addresses.
 pub(crate) async fn plain(world: &World, era: Era) -> Client {
     let mut client = Client::new(world, era);
     client.capabilities = json!({});
@@ -103,7 +103,7 @@ pub(crate) fn reason(told: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn ax_49_a_client_that_knows_nothing_of_gates_is_told_in_words_and_goes_through_once() {
+async fn ax_49_a_plain_client_is_told_and_passes_once() {
     bounded(async {
         for era in [Era::Initialize, Era::Stateless] {
             let world = gated("").await;
@@ -125,7 +125,7 @@ async fn ax_49_a_client_that_knows_nothing_of_gates_is_told_in_words_and_goes_th
 }
 
 #[tokio::test]
-async fn ax_45_whoever_knows_of_confirmations_gets_all_of_it_and_releases_the_call_over_mcp() {
+async fn ax_45_a_confirming_client_gets_the_challenge_and_releases() {
     bounded(async {
         let world = gated("").await;
         let person = Person::at(&world, 1, "anna").await;
@@ -152,7 +152,7 @@ async fn ax_45_whoever_knows_of_confirmations_gets_all_of_it_and_releases_the_ca
 }
 
 #[tokio::test]
-async fn ax_45_a_caller_that_hears_progress_waits_and_hears_for_what() {
+async fn ax_45_a_caller_with_progress_hears_the_reason_for_waiting() {
     bounded(async {
         for era in [Era::Initialize, Era::Stateless] {
             let world = gated("").await;
@@ -181,7 +181,7 @@ async fn ax_45_a_caller_that_hears_progress_waits_and_hears_for_what() {
 }
 
 #[tokio::test]
-async fn ax_49_a_stateless_client_that_opens_addresses_comes_back_with_the_state_and_the_very_call() {
+async fn ax_49_an_address_opening_stateless_client_returns_with_state() {
     bounded(async {
         let world = gated("").await;
         let person = Person::at(&world, 1, "anna").await;
@@ -204,7 +204,7 @@ async fn ax_49_a_stateless_client_that_opens_addresses_comes_back_with_the_state
 }
 
 #[tokio::test]
-async fn ax_49_a_client_of_the_initialize_era_is_asked_to_open_the_address_while_its_call_waits() {
+async fn ax_49_a_session_is_asked_to_open_the_address() {
     bounded(async {
         let world = gated("").await;
         let person = Person::at(&world, 1, "anna").await;
@@ -246,7 +246,7 @@ async fn ax_45_denied_expired_and_nobody_there_are_three_answers() {
 }
 
 #[tokio::test]
-async fn ax_46_of_two_confirmations_that_race_one_counts_and_the_call_goes_out_once() {
+async fn ax_46_racing_confirmations_release_a_call_once() {
     bounded(async {
         let world = Arc::new(gated("").await);
         let person = Person::at(&world, 1, "anna").await;
@@ -266,7 +266,7 @@ async fn ax_46_of_two_confirmations_that_race_one_counts_and_the_call_goes_out_o
 }
 
 #[tokio::test]
-async fn ax_46_what_waits_is_there_after_a_restart_and_what_was_agreed_to_goes_through_once() {
+async fn ax_46_waiting_and_approved_calls_survive_a_restart() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let toml = format!("{GATED}{}", fixture("fx", Era::Stateless));
@@ -313,7 +313,7 @@ async fn ax_46_what_can_not_be_written_down_frees_nothing() {
 }
 
 #[tokio::test]
-async fn ax_47_a_gate_below_is_shown_above_confirmed_through_it_and_cleared_by_nobody_else() {
+async fn ax_47_a_call_held_below_is_confirmed_from_above() {
     bounded(async {
         for link in [Era::Initialize, Era::Stateless] {
             for upper in ["", GATED] {
@@ -361,7 +361,7 @@ async fn ax_47_a_gate_is_listed_to_gates_above() {
 }
 
 #[tokio::test]
-async fn ax_45_what_only_reads_is_never_asked_about_and_a_mount_may_have_a_mode_of_its_own() {
+async fn ax_45_reading_passes_and_a_mount_may_override_the_mode() {
     bounded(async {
         let reads = "[mount.fx.tools.\"fx_echo\"]\nmutable = false\ntrust = true\n";
         let world = World::start(&format!("[gate]\nmode = \"mutable\"\n{}{reads}", fixture("fx", Era::Stateless))).await;

@@ -1,5 +1,5 @@
-//! What a caller can never use is in nothing that it is shown, whatever it asks: lists of both eras, the three tools that stand in for many,
-//! seats in rooms. What nobody has looked at is shown to nobody, also where it can't be found out what somebody has looked at.
+//! Tools out of a caller's reach stay out of sight: in lists of both eras, in the three meta-tools, and in seats of rooms. Unreviewed
+//! definitions are shown to nobody, even when the reviews can't be read.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::rooms::{FULL, participant};
 use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, Socket, World, bounded, eventually, token};
 
-/// What `bob` may never use has `push` in its name, and there is one of each kind.
+/// `bob` may never use names with `push`, and there is such a name of each kind.
 const RULES: &str = r#"
     permit (principal, action, resource);
     @id("bob") forbid (principal == Principal::"bob", action, resource in Mount::"srv") when { resource.name like "*push*" };
@@ -40,7 +40,7 @@ async fn client(world: &World, era: Era, name: &str) -> Client {
 }
 
 #[tokio::test]
-async fn what_a_caller_can_never_use_is_in_no_list_of_either_era() {
+async fn unusable_entries_are_in_no_list_of_either_era() {
     bounded(async {
         let server = offering().await;
         let world = ruled(&server, &["ann", "bob"].map(token).concat()).await;
@@ -60,7 +60,7 @@ async fn what_a_caller_can_never_use_is_in_no_list_of_either_era() {
 }
 
 #[tokio::test]
-async fn what_a_caller_can_never_call_is_neither_found_described_suggested_nor_counted() {
+async fn uncallable_tools_are_neither_found_described_suggested_nor_counted() {
     bounded(async {
         let server = offering().await;
         let profile = "[profile.p]\nclients = [\"doors\"]\nsearch = \"always\"\n";
@@ -92,7 +92,7 @@ async fn what_a_caller_can_never_call_is_neither_found_described_suggested_nor_c
 }
 
 #[tokio::test]
-async fn what_a_participant_can_never_call_is_listed_for_it_by_no_seat() {
+async fn seats_list_no_uncallable_tools() {
     bounded(async {
         let server = offering().await;
         let people = ["ann", "bob"].map(|who| participant(who, &["ops"], FULL)).concat();
@@ -113,7 +113,7 @@ async fn what_a_participant_can_never_call_is_listed_for_it_by_no_seat() {
 }
 
 #[tokio::test]
-async fn where_nobody_can_say_what_was_looked_at_nothing_of_a_held_server_is_shown_or_called() {
+async fn unreadable_looks_hide_a_held_server_entirely() {
     bounded(async {
         let server = offering().await;
         let state = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ async fn where_nobody_can_say_what_was_looked_at_nothing_of_a_held_server_is_sho
 }
 
 #[tokio::test]
-async fn where_it_can_not_be_read_what_was_looked_at_what_was_listed_is_what_is_known() {
+async fn with_an_unreadable_store_changes_still_wait() {
     bounded(async {
         let said = |tool: &str, about: &str| json!({"name": tool, "description": about, "inputSchema": {"type": "object"}});
         let server = Registrant::start(Era::Stateless, vec![said("add", "Adds."), said("look", "Looks.")]).await;

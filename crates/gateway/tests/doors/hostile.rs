@@ -1,6 +1,5 @@
-//! A model client that wants its own call to go out, at every door of a gate and at a hop: each way is refused with an answer of its own,
-//! nothing reaches the server but what somebody agreed to, once, and the record tells all of it. The cases come from a seed, so that one
-//! that fails is found again by its number.
+//! A model client that wants its own call to go out, at every door of a gate and at a hop. Each way gets its own refusal, only approved
+//! calls reach the server, once, and the record tells all. Cases come from a seed, so that a failing case is found again by number.
 
 mod hops;
 mod table;
@@ -19,11 +18,11 @@ use crate::held::{Key, Person, reason};
 use crate::recorded::{facts, read, recording};
 use crate::world::{Client, Era, Recorder, World, bounded, eventually, token};
 
-/// How many cases each way has.
+/// Cases of each way.
 const CASES: u64 = 60;
 const TOOL: &str = "r__record";
 
-/// Numbers that look random and are the same each time.
+/// Reproducible random numbers.
 struct Dice(TestRng);
 
 impl Dice {
@@ -42,21 +41,21 @@ impl Dice {
     }
 }
 
-/// One try: what it was, what the answer had to be and what it was, and the approval it was about.
-struct Tried {
+/// A try: description, expected and given answer, and the approval.
+struct TryOutcome {
     what: String,
     wanted: String,
     told: String,
     id: String,
 }
 
-/// A call that waits.
-struct Held {
+/// A waiting call.
+struct WaitingCall {
     id: String,
     challenge: String,
 }
 
-/// A gate with a server that keeps what comes, `anna` who may agree, and two models with tokens, of which `ann` has a friend with a key.
+/// A gate with a server that keeps its requests, `anna` who may agree, and two models with tokens; a friend of `ann`'s has a key.
 struct Stage {
     world: World,
     upstream: Recorder,
@@ -65,11 +64,11 @@ struct Stage {
     friend: Key,
     ann: Client,
     bob: Client,
-    /// Its configuration.
+    /// Configuration of the gate.
     toml: String,
-    /// How many calls may have reached the server.
+    /// Calls that may have reached the server.
     agreed: Cell<usize>,
-    /// Addresses that were called from.
+    /// Number of used client addresses.
     addresses: Cell<u16>,
 }
 
@@ -90,44 +89,43 @@ impl Stage {
         Self { world, upstream, anna, model, friend, ann, bob, toml, agreed: Cell::new(0), addresses: Cell::new(0) }
     }
 
-    async fn held(&self, arguments: Value) -> Held {
+    async fn held(&self, arguments: Value) -> WaitingCall {
         let told = self.ann.tool(TOOL, arguments).await;
         assert_eq!(reason(&told), "confirmation_required");
         let text = |name: &str| told["error"]["data"][name].as_str().unwrap().to_owned();
-        Held { id: text("id"), challenge: text("challenge") }
+        WaitingCall { id: text("id"), challenge: text("challenge") }
     }
 
-    /// An address of this machine that nobody has called from.
+    /// Gives an unused address of this machine.
     fn next_address(&self) -> Ipv4Addr {
         self.addresses.set(self.addresses.get() + 1);
         let [high, low] = self.addresses.get().to_be_bytes();
         Ipv4Addr::new(127, 1, high, low)
     }
 
-    /// Somebody who may agrees.
-    async fn agree(&self, held: &Held) {
+    /// Agrees as somebody entitled.
+    async fn agree(&self, held: &WaitingCall) {
         let told = self.ann.call("mcpax/confirm", json!({"id": held.id, "proof": self.anna.proof(&held.challenge)})).await;
         assert_eq!(told["result"]["standing"], "released", "{told}");
     }
 
-    /// Nobody is asked any more.
     async fn deny(&self, id: &str) {
         // It may be over.
         drop(self.anna.admin.post(&format!("/-/approvals/{id}/deny"), &json!({"reason": ""})).await);
     }
 
-    /// One of the models.
+    /// Chooses a model.
     fn one(&self, dice: &mut Dice) -> &Client {
         if dice.roll(2) == 0 { &self.ann } else { &self.bob }
     }
 
-    /// How many calls have reached the server.
+    /// Counts the calls that have reached the server.
     fn reached(&self) -> usize {
         self.upstream.seen().iter().filter(|(_, body)| body.contains("\"tools/call\"")).count()
     }
 
-    /// Tries a way again and again, and looks whether each try was told as it should be, where it should be, and did nothing.
-    async fn tries(self, answers: &[&str], way: impl AsyncFn(&Self, &mut Dice) -> Tried) {
+    /// Tries a way again and again, and checks that each try got its answer, stands in the record, and did nothing.
+    async fn tries(self, answers: &[&str], way: impl AsyncFn(&Self, &mut Dice) -> TryOutcome) {
         let mut all = Vec::new();
         for seed in 0..CASES {
             let tried = way(&self, &mut Dice::of(seed)).await;
@@ -141,7 +139,7 @@ impl Stage {
         assert_eq!(all.iter().map(|tried| &*tried.wanted).collect::<BTreeSet<_>>(), answers.iter().copied().collect());
         let entries = read(self.world).await;
         assert_eq!(entries.iter().filter(|entry| entry.event == "intended").count(), self.agreed.get());
-        for Tried { what, wanted, id, .. } in &all {
+        for TryOutcome { what, wanted, id, .. } in &all {
             let reason = wanted.trim_start_matches("401 ");
             // A call that comes back is not the approval that it names.
             let is_about = |entry: &AuditEntry| entry.approval.as_ref().is_none_or(|of| of == id);
@@ -161,7 +159,7 @@ impl Stage {
     }
 }
 
-/// Refusals for a reason that the record has, those that are only counted there included.
+/// Counts the recorded refusals for a reason, summed-up refusals included.
 fn refusals(entries: &[AuditEntry], reason: &str) -> usize {
     let refused = entries.iter().filter(|entry| entry.event == "refused").map(facts).filter(|facts| facts["reason"] == reason);
     refused.map(|facts| usize::try_from(facts["count"].as_u64().unwrap_or(1)).unwrap()).sum()
@@ -173,12 +171,12 @@ fn client(world: &World, name: &str, capabilities: Value) -> Client {
     client
 }
 
-/// A client that opens addresses.
+/// Makes a client that opens addresses.
 fn opening(stage: &Stage, name: &str) -> Client {
     client(&stage.world, name, json!({"elicitation": {"url": {}}}))
 }
 
-/// What a call came to, in a word.
+/// Sums up the answer to a call in a word.
 fn word(told: &Value) -> String {
     if told.get("error").is_some() {
         return reason(told).to_owned();
@@ -187,8 +185,8 @@ fn word(told: &Value) -> String {
     if waits { "waits" } else { "went out" }.to_owned()
 }
 
-/// A proof that somebody with no right to it makes: what it is, how it is refused, and the proof.
-fn forged(stage: &Stage, held: &Held, dice: &mut Dice) -> (String, &'static str, Value) {
+/// Makes a forged proof, with a description and the expected refusal.
+fn forged(stage: &Stage, held: &WaitingCall, dice: &mut Dice) -> (String, &'static str, Value) {
     let (right, own) = (stage.anna.proof(&held.challenge), stage.model.proof(&held.challenge));
     let with = |signature: String| json!({"type": "ed25519", "key": right["key"], "signature": signature});
     let signature = right["signature"].as_str().unwrap();
@@ -223,12 +221,12 @@ async fn ax_46_a_model_confirms_nothing_over_mcp() {
         let of_nothing = stage.one(dice).call("mcpax/confirm", json!({"id": dice.word(), "proof": right})).await;
         assert_eq!(word(&of_nothing), "unknown_approval");
         let told = stage.one(dice).call("mcpax/confirm", json!({"id": held.id, "proof": proof})).await;
-        Tried { what, wanted: wanted.into(), told: word(&told), id: held.id }
+        TryOutcome { what, wanted: wanted.into(), told: word(&told), id: held.id }
     };
     bounded(async { Stage::set("5m", "").await.tries(&answers, way).await }).await;
 }
 
-/// What somebody without the owner's token is told below `/-/`.
+/// Asks below `/-/` without the owner's token.
 async fn at_door(stage: &Stage, name: Option<&str>, path: &str, body: Option<Value>) -> String {
     // An address has only so many attempts a minute, which is not what is tried here.
     let mut client = Client::new(&stage.world, Era::Stateless).at(path);
@@ -278,13 +276,13 @@ async fn ax_46_a_model_confirms_nothing_by_the_doors_of_people() {
             (what, wanted, (of("/confirm"), Some(json!({"proof": proof}))))
         };
         let told = at_door(stage, whoever, &path, body).await;
-        Tried { what: format!("{what}: {path} {}", held.id), wanted: format!("401 {wanted}"), told, id: held.id }
+        TryOutcome { what: format!("{what}: {path} {}", held.id), wanted: format!("401 {wanted}"), told, id: held.id }
     };
     bounded(async { Stage::set("5m", "").await.tries(&answers, way).await }).await;
 }
 
 #[tokio::test]
-async fn ax_46_a_model_comes_back_with_no_state_but_that_of_its_own_call() {
+async fn ax_46_a_model_returns_only_with_its_own_calls_state() {
     let answers = ["approval_used", "approval_void", "approval_withdrawn", "waits"];
     let way = async |stage: &Stage, dice: &mut Dice| {
         let (ann, bob) = (opening(stage, "ann"), opening(stage, "bob"));
@@ -301,7 +299,7 @@ async fn ax_46_a_model_comes_back_with_no_state_but_that_of_its_own_call() {
         let (what, wanted, told) = match dice.roll(6) {
             5 => {
                 let challenge = stage.world.gateway.approval(&id).await.unwrap().challenge;
-                stage.agree(&Held { id: id.clone(), challenge }).await;
+                stage.agree(&WaitingCall { id: id.clone(), challenge }).await;
                 stage.agreed.set(stage.agreed.get() + 1);
                 assert_eq!(word(&back(&ann, &arguments, &state, "accept").await), "went out");
                 ("its own, after its call went out".into(), "approval_used", back(&ann, &arguments, &state, "accept").await)
@@ -322,13 +320,13 @@ async fn ax_46_a_model_comes_back_with_no_state_but_that_of_its_own_call() {
             let waiting = stage.world.gateway.approvals(false).await.unwrap().approvals;
             join_all(waiting.iter().filter(|approval| approval.id != id).map(|approval| stage.deny(&approval.id))).await;
         }
-        Tried { what: format!("{what}: {state}"), wanted: wanted.into(), told: word(&told), id }
+        TryOutcome { what: format!("{what}: {state}"), wanted: wanted.into(), told: word(&told), id }
     };
     bounded(async { Stage::set("5m", "").await.tries(&answers, way).await }).await;
 }
 
 #[tokio::test]
-async fn ax_46_what_was_agreed_to_leaves_once_and_nothing_in_its_place() {
+async fn ax_46_an_approved_call_leaves_once_and_unchanged() {
     let way = async |stage: &Stage, dice: &mut Dice| {
         let (n, other) = (dice.word(), dice.word());
         let arguments = json!({"n": n, "to": {"list": [1, 2]}});
@@ -359,13 +357,13 @@ async fn ax_46_what_was_agreed_to_leaves_once_and_nothing_in_its_place() {
         for waiting in stage.world.gateway.approvals(false).await.unwrap().approvals {
             stage.deny(&waiting.id).await;
         }
-        Tried { what: format!("{edited} of {arguments}"), wanted: "went out once".into(), told, id: held.id }
+        TryOutcome { what: format!("{edited} of {arguments}"), wanted: "went out once".into(), told, id: held.id }
     };
     bounded(async { Stage::set("5m", "").await.tries(&["went out once"], way).await }).await;
 }
 
 #[tokio::test]
-async fn ax_46_of_confirmations_that_race_one_counts_and_forged_ones_stay_forged() {
+async fn ax_46_races_help_no_forged_confirmation() {
     let way = async |stage: &Stage, dice: &mut Dice| {
         let held = stage.held(json!({"n": dice.word()})).await;
         let right = stage.anna.proof(&held.challenge);
@@ -381,7 +379,7 @@ async fn ax_46_of_confirmations_that_race_one_counts_and_forged_ones_stay_forged
         assert!(used + 1 >= rights, "{told:?}");
         // Nobody comes to make the call: what was agreed to is not made by anybody else.
         let last = stage.ann.call("mcpax/confirm", json!({"id": held.id, "proof": right})).await;
-        Tried {
+        TryOutcome {
             what: format!("{rights} of {} for {}", proofs.len(), held.id),
             wanted: "approval_used".into(),
             told: word(&last),
@@ -435,16 +433,16 @@ async fn ax_47_who_passes_for_a_gate_above_strips_nothing() {
             gate.call("tools/call", json!({"name": "r.record", "arguments": arguments, "_meta": claims[dice.roll(claims.len())]})).await;
         assert_eq!(reason(&told), "confirmation_required", "{told}");
         let text = |name: &str| told["error"]["data"][name].as_str().unwrap().to_owned();
-        let held = Held { id: text("id"), challenge: text("challenge") };
+        let held = WaitingCall { id: text("id"), challenge: text("challenge") };
         let (what, wanted, proof) = forged(stage, &held, dice);
         let told = gate.call("mcpax/confirm", json!({"id": held.id, "proof": proof})).await;
-        Tried { what, wanted: wanted.into(), told: word(&told), id: held.id }
+        TryOutcome { what, wanted: wanted.into(), told: word(&told), id: held.id }
     };
     bounded(async { Stage::set("5m", "").await.tries(&answers, way).await }).await;
 }
 
 #[tokio::test]
-async fn ax_47_a_gate_below_that_claims_a_call_of_this_one_is_not_asked_about_it() {
+async fn ax_47_a_gate_below_can_not_claim_calls_held_here() {
     bounded(async {
         let below = Recorder::gate(Era::Stateless).await;
         let low = format!("mounts = {{ low = \"off\" }}\n[mount.low]\nurl = \"http://{}/mcp\"\n", below.addr);

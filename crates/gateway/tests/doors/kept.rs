@@ -1,5 +1,5 @@
-//! Connections to a server that are used again, and a server that does with them what servers do: it closes them while nobody looks,
-//! answers before it has read everything, says more than it was asked. Every call gets its own answer.
+//! Reused connections to a server with the habits of real servers: closing at any time, answering early, saying too much. Every call gets
+//! its own answer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::world::{Client, Era, World, bounded};
 
 const TOOLS: [&str; 9] = ["plain", "leaves", "early", "closes", "refuses", "babbles", "old", "interim", "breath"];
 
-/// A stateless server that does what a tool's name says.
+/// A stateless server that behaves as the tool's name says.
 struct Server {
     addr: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -44,7 +44,7 @@ impl Server {
     }
 }
 
-/// Reads up to the end of a head; the head, and the beginning of the body.
+/// Reads a head, and the beginning of the body.
 async fn head(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     loop {
@@ -62,8 +62,8 @@ fn field(head: &str, name: &str) -> String {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap_or_default().to_owned()
 }
 
-/// Refuses a request of whose body it has not read so much, and reads on only so that its answer is not lost. `true`: all of it came
-/// nevertheless, and the connection is as good as before.
+/// Refuses a request with `rest` bytes of body unread, and reads on only so that the answer is not lost. `true`: the whole body came, and
+/// the connection is as good as before.
 async fn refused(stream: &mut TcpStream, rest: usize) -> bool {
     let text = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "far too much"}}).to_string();
     stream.write_all(whole("HTTP/1.1 413 No", "", &text).as_bytes()).await.unwrap();
@@ -105,7 +105,7 @@ async fn serve(mut stream: TcpStream) {
     }
 }
 
-/// The answer as the server of that name gives it.
+/// Writes the answer of the server of that name.
 fn answer(tool: &str, message: &Value, text: &str) -> String {
     match tool {
         "early" => {
@@ -127,7 +127,7 @@ fn whole(first: &str, more: &str, text: &str) -> String {
     format!("{first}\r\n{more}content-type: application/json\r\ncontent-length: {}\r\n\r\n{text}", text.len())
 }
 
-/// Three reports of progress and the answer, all in one piece.
+/// Writes three reports of progress and the answer in one piece.
 fn breath(message: &Value, answer: &str) -> String {
     let token = &message["params"]["_meta"]["progressToken"];
     let report = |n| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": n}});
@@ -154,14 +154,14 @@ fn result(message: &Value) -> Value {
     }
 }
 
-/// Calls a tool with so much to say; whether it was that call that was answered.
+/// Calls a tool with a text of that length, and checks that the answer is for this call.
 async fn answered(client: &Client, tool: &str, length: usize) {
     let told = client.tool(&format!("up__{tool}"), json!({"say": "x".repeat(length)})).await;
     assert_eq!(told["result"]["content"][0]["text"], format!("{tool} {length}"), "{told}");
 }
 
 #[tokio::test]
-async fn every_call_gets_its_own_answer_whatever_became_of_the_connection() {
+async fn every_call_gets_its_own_answer_on_any_connection() {
     bounded(async {
         let server = Server::start().await;
         let world = World::start(&server.table()).await;
@@ -181,7 +181,7 @@ async fn every_call_gets_its_own_answer_whatever_became_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_only_where_its_server_lets_it() {
+async fn a_connection_is_reused_only_if_its_server_allows() {
     bounded(async {
         let server = Server::start().await;
         let world = World::start(&server.table()).await;
@@ -202,7 +202,7 @@ async fn a_connection_is_used_again_only_where_its_server_lets_it() {
 }
 
 #[tokio::test]
-async fn a_server_may_begin_to_answer_before_it_has_read_the_request() {
+async fn a_server_may_answer_before_reading_the_request() {
     bounded(async {
         let server = Server::start().await;
         let world = World::start(&server.table()).await;
@@ -221,7 +221,7 @@ async fn a_server_may_begin_to_answer_before_it_has_read_the_request() {
 }
 
 #[tokio::test]
-async fn an_answer_does_not_overtake_what_was_said_before_it_in_the_same_breath() {
+async fn an_answer_overtakes_no_progress_sent_with_it() {
     bounded(async {
         let server = Server::start().await;
         let world = World::start(&server.table()).await;

@@ -1,4 +1,4 @@
-//! Texts and definitions of servers that are long, or that are made to be read for long. Which characters are hidden is not tried here.
+//! Long texts and definitions of servers, and texts made to be slow to read. Does not try single hidden characters.
 
 use serde_json::json;
 
@@ -6,13 +6,13 @@ use crate::pinned::mount;
 use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, World, bounded};
 
-/// Introducers of terminal sequences that never end.
+/// Makes introducers of terminal sequences that never end.
 fn introducers() -> String {
     ["\u{9d}", "\u{90}", "\u{98}", "\u{9e}", "\u{9f}", "\u{1b}]"].iter().cycle().take(80_000).copied().collect()
 }
 
 #[tokio::test]
-async fn h5_a_text_of_introducers_without_end_is_cleaned_at_once() {
+async fn h5_endless_introducers_are_cleaned_from_texts() {
     bounded(async {
         let mut tool = reads("add");
         tool["description"] = json!(format!("Adds.{}", introducers()));
@@ -30,7 +30,7 @@ async fn h5_a_text_of_introducers_without_end_is_cleaned_at_once() {
 }
 
 #[tokio::test]
-async fn m17_what_is_too_long_to_be_listed_is_left_out_and_people_are_told() {
+async fn m17_overlong_definitions_are_left_out_with_a_note() {
     bounded(async {
         let mut long = reads("long");
         long["description"] = json!("x".repeat(300 << 10));

@@ -1,4 +1,4 @@
-//! Gates that register with a parent and are called over the link that they dialled; and what becomes of calls when it breaks.
+//! Gates that register with a parent and are called over their own link; and calls under way when a link breaks.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
 const BEAT: Duration = Duration::from_millis(400);
 
-/// A server that notes each call in a file, and answers once another file is there. Only one of its tools may be called twice.
+/// A server that notes each call in a file, and answers as soon as another file exists. Only a single tool may be called twice.
 const NOTING: &str = r#"
 import json, os, sys, threading, time
 notes, go = sys.argv[1:3]
@@ -39,18 +39,18 @@ for line in sys.stdin:
         say({"id": m["id"], "error": {"code": -32601, "message": "no"}})
 "#;
 
-/// A gate that takes registrations.
+/// Configures a gate that takes registrations.
 pub(crate) fn taking() -> String {
     "[registry]\nprincipals = [\"*\"]\ntrust_gates = true\nproof = \"never\"\n".to_owned()
 }
 
-/// A gate that registers as `segment` with parents at these addresses.
+/// Configures a gate that registers as `segment` with parents at these addresses.
 pub(crate) fn joining(segment: &str, parents: &[std::net::SocketAddr]) -> String {
     let parents: String = parents.iter().map(|addr| format!("[[parent]]\nurl = \"http://{addr}\"\n")).collect();
     format!("[node]\nsegment = \"{segment}\"\nheartbeat = \"{}ms\"\n{parents}", BEAT.as_millis())
 }
 
-/// How a gate stands with its parent number `at`.
+/// Gives the state of a gate at parent number `at`.
 pub(crate) fn stands(gate: &World, at: usize) -> String {
     gate.gateway.joined().map(|joined| joined.parents[at].state.clone()).unwrap_or_default()
 }
@@ -68,7 +68,7 @@ pub(crate) async fn unlisted(client: &Client, name: &str) {
 }
 
 #[tokio::test]
-async fn ax_20_a_gate_that_dials_its_parent_is_called_over_that_link_from_behind_whatever_stands_between() {
+async fn ax_20_a_dialling_gate_is_called_over_its_link() {
     bounded(async {
         let root = World::start(&taking()).await;
         let middle = World::member(&format!("{}{}", taking(), joining("mid", &[root.addr]))).await;
@@ -91,7 +91,7 @@ async fn ax_20_a_gate_that_dials_its_parent_is_called_over_that_link_from_behind
 }
 
 #[tokio::test]
-async fn ax_03_a_change_behind_links_reaches_the_top_and_the_name_is_gone_with_it() {
+async fn ax_03_a_change_behind_links_reaches_the_top() {
     bounded(async {
         let root = World::start(&taking()).await;
         let leaf = World::member(&format!("{}{}", fixture("fx", Era::Stateless), joining("leaf", &[root.addr]))).await;
@@ -125,7 +125,7 @@ async fn ax_23_a_leaving_gate_hides_tools_and_finishes_calls() {
 }
 
 #[tokio::test]
-async fn ax_27_a_gate_that_is_refused_says_why_what_to_do_and_when_it_tries_again() {
+async fn ax_27_a_refused_gate_tells_reason_remedy_and_next_try() {
     bounded(async {
         let root = World::start(&format!("{}{}", taking(), fixture("leaf", Era::Stateless))).await;
         let leaf = World::member(&joining("leaf", &[root.addr])).await;
@@ -139,7 +139,7 @@ async fn ax_27_a_gate_that_is_refused_says_why_what_to_do_and_when_it_tries_agai
 }
 
 #[tokio::test]
-async fn ax_26_a_parent_that_is_started_anew_gets_everything_back_and_nothing_of_before() {
+async fn ax_26_a_restarted_parent_gets_the_tree_back() {
     bounded(async {
         let root = World::start(&taking()).await;
         let cable = Cable::to(root.addr).await;
@@ -195,14 +195,14 @@ async fn ax_62_a_backup_parent_stands_in_until_the_first_returns() {
     .await;
 }
 
-struct Noting {
+struct LinkedGates {
     root: World,
     leaf: World,
     cable: Cable,
     dir: tempfile::TempDir,
 }
 
-impl Noting {
+impl LinkedGates {
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = World::start(&taking()).await;
@@ -214,7 +214,7 @@ impl Noting {
         Self { root, leaf, cable, dir }
     }
 
-    /// The calls that the server has seen.
+    /// Counts the calls noted by the server.
     fn noted(&self) -> usize {
         std::fs::read_to_string(self.dir.path().join("notes")).unwrap_or_default().lines().count()
     }
@@ -229,9 +229,9 @@ impl Noting {
 }
 
 #[tokio::test]
-async fn a_call_that_was_under_way_when_the_link_broke_is_unknown_and_not_made_twice() {
+async fn a_call_under_way_ends_unknown_with_the_link() {
     bounded(async {
-        let world = Noting::start().await;
+        let world = LinkedGates::start().await;
         for era in [Era::Initialize, Era::Stateless] {
             let client = Client::ready(&world.root, era).await;
             let before = world.noted();
@@ -252,9 +252,9 @@ async fn a_call_that_was_under_way_when_the_link_broke_is_unknown_and_not_made_t
 }
 
 #[tokio::test]
-async fn a_call_that_may_be_made_twice_is_made_again_once_when_the_link_is_back() {
+async fn a_repeatable_call_is_repeated_over_the_next_link() {
     bounded(async {
-        let world = Noting::start().await;
+        let world = LinkedGates::start().await;
         let client = Client::ready(&world.root, Era::Stateless).await;
         let cut = async {
             world.noted_at_least(1).await;
@@ -269,9 +269,9 @@ async fn a_call_that_may_be_made_twice_is_made_again_once_when_the_link_is_back(
 }
 
 #[tokio::test]
-async fn a_call_that_may_be_made_twice_is_not_made_a_third_time() {
+async fn a_repeatable_call_is_not_made_a_third_time() {
     bounded(async {
-        let world = Noting::start().await;
+        let world = LinkedGates::start().await;
         let client = Client::ready(&world.root, Era::Stateless).await;
         let cut = async {
             for count in 1..=2 {
@@ -286,9 +286,9 @@ async fn a_call_that_may_be_made_twice_is_not_made_a_third_time() {
 }
 
 #[tokio::test]
-async fn a_call_that_did_not_leave_is_made_when_the_link_is_back_or_says_that_it_was_not_made() {
+async fn an_unsent_call_waits_for_the_next_link() {
     bounded(async {
-        let world = Noting::start().await;
+        let world = LinkedGates::start().await;
         world.go();
         let client = Client::ready(&world.root, Era::Stateless).await;
         for round in 0..5 {
@@ -310,7 +310,7 @@ async fn a_call_that_did_not_leave_is_made_when_the_link_is_back_or_says_that_it
 }
 
 #[tokio::test]
-async fn a_long_result_that_breaks_off_with_the_link_is_never_ended_as_one() {
+async fn a_long_result_broken_with_the_link_never_ends() {
     bounded(async {
         let (root, tap) = (World::start(&taking()).await, Tap::start(Era::Stateless).await);
         let cable = Cable::to(root.addr).await;
@@ -355,7 +355,7 @@ fn stateless(tool: &str) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn a_parent_is_served_mcp_over_its_link_and_nothing_else() {
+async fn a_parent_gets_only_mcp_over_its_link() {
     bounded(async {
         let root = World::start(&taking()).await;
         let mut raw = Raw::connect(&root).await;

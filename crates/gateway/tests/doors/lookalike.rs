@@ -1,11 +1,11 @@
-//! Members and fields of which two readers could take two different ones: what the gate decides by is what servers and clients act by.
+//! Ambiguous members and fields: the gate decides by the same value that servers and clients act by.
 
 use serde_json::{Value, json};
 
 use crate::world::raw::{Raw, request};
 use crate::world::{Client, Era, Recorder, World, bounded, token};
 
-/// The bodies of calls that came to a server.
+/// Lists the bodies of calls at a server.
 fn calls(server: &Recorder) -> Vec<String> {
     let bodies = server.seen().into_iter().map(|(_, body)| body);
     bodies.filter(|body| ["tools/call", "resources/read"].iter().any(|method| body.contains(method))).collect()
@@ -44,7 +44,7 @@ async fn e1_a_member_in_another_case_reaches_no_server() {
     .await;
 }
 
-/// A server with one sound definition, and one with members in another case.
+/// A server with a sound definition, and another with members in another case.
 const LISTS: &str = r#"
 import json, sys
 sound = {"name": "sound", "inputSchema": {"type": "object", "properties": {"Name": {}, "name": {}}}}
@@ -59,7 +59,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn e1_a_definition_that_clients_could_read_in_two_ways_is_not_listed() {
+async fn e1_an_ambiguous_definition_is_not_listed() {
     bounded(async {
         let world = World::start(&format!("[mount.up]\ncommand = \"python3\"\nargs = [\"-c\", '''{LISTS}''']\n")).await;
         let client = Client::ready(&world, Era::Initialize).await;
@@ -71,7 +71,7 @@ async fn e1_a_definition_that_clients_could_read_in_two_ways_is_not_listed() {
 }
 
 #[tokio::test]
-async fn e6_a_request_with_two_hosts_origins_or_tokens_is_answered_by_none_of_them() {
+async fn e6_two_hosts_origins_or_tokens_are_refused() {
     bounded(async {
         let world = World::start(&token("ann")).await;
         let good = [("authorization", "Bearer secret-of-ann"), ("origin", "http://localhost"), ("content-type", "application/json")];

@@ -1,6 +1,6 @@
 //! The doors of the gate on real sockets: a client written here by hand, the gate in this process, and real servers behind it.
 //!
-//! What the messages of a single state machine look like is not tried here; the machines have their own tests.
+//! Does not try the messages of single state machines; the machines have their own tests.
 
 #[cfg(test)]
 mod allowed;

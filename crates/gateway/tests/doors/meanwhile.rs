@@ -1,5 +1,5 @@
-//! What changes between asking somebody and going out: the definition, the rules, the server itself. What goes out is what was shown, once, or
-//! nothing.
+//! Changes between the question and the approved call: of the definition, the rules, the server. The call goes out as shown, once, or not
+//! at all.
 
 use policy::approval::Standing;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn wipe(description: &str) -> Value {
     json!({"name": "wipe", "description": description, "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}})
 }
 
-/// A gate that takes whatever its server lists, in front of one tool.
+/// Starts a gate in front of a tool, that trusts the lists of its server.
 async fn trusting(server: &Registrant) -> World {
     World::start(&format!("[pins]\nmode = \"trust\"\n{GATED}{}", mount("srv", server))).await
 }
@@ -24,7 +24,7 @@ async fn lists(client: &Client, description: &str) {
 }
 
 #[tokio::test]
-async fn ax_46_what_was_agreed_to_goes_out_by_no_other_definition() {
+async fn ax_46_an_approval_covers_no_other_definition() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![wipe("Wipes a copy.")]).await;
         let world = trusting(&server).await;
@@ -45,7 +45,7 @@ async fn ax_46_what_was_agreed_to_goes_out_by_no_other_definition() {
 }
 
 #[tokio::test]
-async fn ax_46_a_definition_that_changes_while_its_caller_waits_makes_it_void() {
+async fn ax_46_a_changed_definition_voids_a_waiting_approval() {
     bounded(async {
         let server = Registrant::start(Era::Stateless, vec![wipe("Wipes a copy.")]).await;
         let world = trusting(&server).await;
@@ -65,7 +65,7 @@ async fn ax_46_a_definition_that_changes_while_its_caller_waits_makes_it_void() 
 }
 
 #[tokio::test]
-async fn ax_46_what_was_agreed_to_under_other_rules_goes_out_by_nothing_after_a_restart() {
+async fn ax_46_an_approval_under_other_rules_is_void_after_restart() {
     bounded(async {
         let toml = format!("{GATED}{}", fixture("fx", Era::Stateless));
         for stricter in [toml.replace("irreversible", "mutable"), toml.replace("expires", "approvals = 2\nexpires")] {
@@ -123,8 +123,8 @@ async fn ax_46_what_nobody_would_read_waits_for_nobody() {
     .await;
 }
 
-/// A server of the initialize era that is gone as soon as its tool is called, and notes each call in a file. `for good` it answers the call
-/// first, and does not come back.
+/// A server of the initialize era that dies as soon as its tool is called, and notes each call in a file. With `for good` the server
+/// answers the call first, and stays dead.
 const DYING: &str = r#"
 import json, os, sys
 if len(sys.argv) > 2 and os.path.exists(sys.argv[1]):
@@ -143,7 +143,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn ax_46_a_call_under_which_its_server_dies_is_made_by_nobody_again() {
+async fn ax_46_a_call_whose_server_dies_is_never_repeated() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let (script, calls) = (dir.path().join("dying.py"), dir.path().join("calls"));
@@ -168,7 +168,7 @@ async fn ax_46_a_call_under_which_its_server_dies_is_made_by_nobody_again() {
 }
 
 #[tokio::test]
-async fn ax_46_a_call_that_never_left_takes_no_use_of_its_grant() {
+async fn ax_46_an_unsent_call_uses_no_grant() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let (script, calls) = (dir.path().join("dying.py"), dir.path().join("calls"));

@@ -1,4 +1,4 @@
-//! Servers over HTTP whose answers do not fit: to another request than the one that was sent, or of another era than the one that was spoken.
+//! Servers over HTTP with misfit answers: to another request, or of another era.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -14,23 +14,23 @@ use tokio::net::TcpListener;
 
 use crate::world::{Client, Era, World, bounded, eventually};
 
-/// Manner in which a server answers, which a test may change meanwhile.
+/// Behaviour of a server; a test may change it meanwhile.
 #[derive(Clone, Copy)]
 struct Manner {
     era: Era,
-    /// Set if a call is answered with the id of another request.
+    /// Answers calls with the id of another request.
     is_astray: bool,
-    /// Set if a call is answered by events.
+    /// Answers calls by events.
     by_events: bool,
-    /// Set if the id stands behind the result.
+    /// Puts the id behind the result.
     is_behind: bool,
-    /// Length of the text of a result.
+    /// Length of a result's text.
     length: usize,
 }
 
 const SOUND: Manner = Manner { era: Era::Stateless, is_astray: false, by_events: false, is_behind: false, length: 2 };
 
-/// Starts a server; the mount of it, and its manner.
+/// Starts a server, and gives the mount and the behaviour.
 async fn server(manner: Manner) -> (String, Arc<Mutex<Manner>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mount = format!("[mount.m]\nurl = \"http://{}/mcp\"\n", listener.local_addr().unwrap());
@@ -98,7 +98,7 @@ fn said(told: &Value) -> usize {
 }
 
 #[tokio::test]
-async fn an_answer_to_another_request_is_refused_and_its_server_is_marked() {
+async fn a_stray_answer_is_refused_and_marks_its_server() {
     bounded(async {
         for era in [Era::Stateless, Era::Initialize] {
             for by_events in [false, true] {
@@ -122,7 +122,7 @@ async fn an_answer_to_another_request_is_refused_and_its_server_is_marked() {
 }
 
 #[tokio::test]
-async fn a_long_answer_to_another_request_never_ends_as_one() {
+async fn a_long_stray_answer_never_ends_as_one() {
     bounded(async {
         for (by_events, is_behind) in [(false, false), (false, true), (true, false), (true, true)] {
             let (mount, manner) = server(Manner { by_events, is_behind, length: 2 << 20, ..SOUND }).await;
@@ -143,7 +143,7 @@ async fn a_long_answer_to_another_request_never_ends_as_one() {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_back_in_the_older_era_is_spoken_to_in_that() {
+async fn a_server_back_in_the_older_era_is_followed() {
     bounded(async {
         let (mount, manner) = server(SOUND).await;
         let world = World::start(&mount).await;
@@ -159,7 +159,7 @@ async fn a_server_that_comes_back_in_the_older_era_is_spoken_to_in_that() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_a_method_and_speaks_its_era_stays_as_it_is() {
+async fn a_refused_method_does_not_change_the_era() {
     bounded(async {
         let (mount, _) = server(SOUND).await;
         let world = World::start(&mount).await;

@@ -1,12 +1,12 @@
-//! Lists that change just when nobody is told of it: between the first look at them and the moment from which a server tells of changes.
+//! Lists that change unnoticed, between the first look and the moment from which a server tells of changes.
 
 use serde_json::json;
 
 use crate::linked::listed;
 use crate::world::{Client, Era, World, bounded, eventually};
 
-/// A server of the stateless era whose tools change once, in silence: when it agrees to tell of changes. It does so when it is asked
-/// (`soon`), or when it has told its tools for the first time (`late`).
+/// A server of the stateless era whose tools change once, in silence: when agreeing to tell of changes. Agrees when asked (`soon`), or
+/// after the first list of tools (`late`).
 const CHANGING: &str = r#"
 import json, sys
 late, tools, waiting = sys.argv[1] == "late", ["before"], None
@@ -36,7 +36,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_missed() {
+async fn ax_03_a_change_before_the_acknowledgement_is_not_missed() {
     for agrees in ["soon", "late"] {
         bounded(async {
             let args = json!(["-c", CHANGING, agrees]);
@@ -49,9 +49,9 @@ async fn ax_03_what_changes_before_a_server_agrees_to_tell_of_changes_is_not_mis
     }
 }
 
-/// A server of the stateless era that tells nobody of changes, and lists one tool: how often it has been asked for its list. Lists are
-/// good for so long as its argument says. With another one it agrees to tell, but of `nothing`, or
-/// of it does not say what (`silent`), or not to which stream either (`untagged`).
+/// A server of the stateless era that tells nobody of changes, and lists a tool named after the number of list requests. The argument says
+/// how long lists are good. With a second argument the server agrees to tell, but of `nothing`, or without saying of what (`silent`), or
+/// for which stream either (`untagged`).
 const COUNTING: &str = r#"
 import json, sys
 asked = 0
@@ -78,7 +78,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn ax_03_a_server_that_tells_nothing_is_looked_at_once_its_lists_may_be_old() {
+async fn ax_03_a_silent_servers_lists_are_fetched_when_stale() {
     bounded(async {
         let mount = |name: &str, arguments: &[&str]| {
             let arguments = [&["-c", COUNTING], arguments].concat();

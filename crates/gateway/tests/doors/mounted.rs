@@ -1,4 +1,4 @@
-//! Rooms in the tree: clients see what participants offer, and call it there; what a participant does, or does not do, is nobody else's trouble.
+//! Rooms in the tree: clients see and call the tools of participants; a participant's conduct is nobody else's trouble.
 
 use policy::approval::Standing;
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ use crate::world::{Client, Era, Socket, World, bounded, eventually, fixture};
 const OFFERS: &[&str] = &["mcp/response:*", "mcp/request:notifications/*", "chat"];
 const WIPE: &str = "room__ops__bot__wipe";
 
-/// The room `ops`, which is mounted, and in which `fx` and the whole tree sit; `bot` and `carl` offer tools, `ann` may do everything.
+/// Configures the mounted room `ops`, with seats for `fx` and for the whole tree; `bot` and `carl` offer tools, `ann` may do everything.
 fn ops(more: &str) -> String {
     let people = [("ann", FULL), ("bot", OFFERS), ("carl", OFFERS)].map(|(who, may)| participant(who, &["ops"], may)).concat();
     let room = "[room.ops]\nmount = true\nseats = [\"fx\"]\ntree = \"all\"\nadmins = [\"ann\"]\n";
     format!("{people}{room}{more}{}", fixture("fx", Era::Initialize))
 }
 
-/// A participant, once all that sits in the room does.
+/// Joins as a participant, once all seats are taken.
 async fn join(world: &World, who: &str) -> Socket {
     eventually(async || (world.gateway.rooms()[0].participants >= 3).then_some(())).await;
     Socket::join(world, "topic=ops&routing=directed", &format!("secret-of-{who}")).await.0
@@ -29,13 +29,13 @@ fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// The next request of the gate to it.
+/// Waits for the next request of the gate to a participant.
 async fn asked(socket: &mut Socket, kind: &str) -> Value {
     let id = socket.id.clone();
     socket.next_where(|message| message["kind"] == kind && message["to"] == json!([id]) && message["from"] == "gate").await
 }
 
-/// Answers it with a raw result.
+/// Answers with a raw result.
 async fn answer(socket: &mut Socket, request: &Value, result: &str) {
     let (me, of, kind) = (&socket.id, &request["id"], request["kind"].as_str().unwrap().replace("request", "response"));
     // As the reference's client has it: the id of JSON-RPC is not that of the request.
@@ -46,7 +46,7 @@ async fn answer(socket: &mut Socket, request: &Value, result: &str) {
     socket.send_text(&text).await;
 }
 
-/// Answers the next question for its tools.
+/// Answers the next request for tools.
 async fn offers(socket: &mut Socket, tools: &[Value]) {
     let request = asked(socket, "mcp/request:tools/list").await;
     answer(socket, &request, &json!({"tools": tools}).to_string()).await;
@@ -57,7 +57,7 @@ async fn says_it_has_others(socket: &mut Socket) {
     socket.send(&format!("mcp/request:{kind}"), json!({}), json!({"jsonrpc": "2.0", "method": kind})).await;
 }
 
-/// The tools of rooms, once they are these.
+/// Waits until the rooms list these tools.
 async fn lists(client: &Client, wanted: &[&str]) {
     eventually(async || {
         let tools: Vec<String> = client.tools().await.into_iter().filter(|name| name.starts_with("room")).collect();
@@ -67,7 +67,7 @@ async fn lists(client: &Client, wanted: &[&str]) {
 }
 
 #[tokio::test]
-async fn mx_21_clients_see_what_participants_offer_and_call_it_in_the_room() {
+async fn mx_21_clients_see_and_call_tools_of_participants() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (mut bot, mut carl) = (join(&world, "bot").await, join(&world, "carl").await);
@@ -121,7 +121,7 @@ async fn mx_21_clients_see_what_participants_offer_and_call_it_in_the_room() {
 }
 
 #[tokio::test]
-async fn mx_21_a_call_into_a_room_is_cancelled_there_and_one_whose_participant_leaves_is_not_guessed_about() {
+async fn mx_21_calls_into_a_room_are_cancelled_or_unknown() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let mut bot = join(&world, "bot").await;
@@ -163,7 +163,7 @@ async fn mx_21_a_call_into_a_room_is_cancelled_there_and_one_whose_participant_l
 }
 
 #[tokio::test]
-async fn mx_21_what_a_room_says_of_its_mount_holds_for_what_is_offered_there() {
+async fn mx_21_settings_of_a_rooms_mount_hold_for_its_tools() {
     bounded(async {
         let settings = "mount = { timeout = \"100ms\", include = [\"bot.*\"], exclude = [\"*.format\"] }";
         let world = World::start(&ops("").replace("mount = true", settings)).await;
@@ -207,7 +207,7 @@ async fn mx_21_nothing_goes_in_circles_between_rooms_and_the_tree() {
 }
 
 #[tokio::test]
-async fn mx_21_a_call_into_a_room_takes_the_way_of_every_call() {
+async fn mx_21_a_call_into_a_room_takes_the_usual_way() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("policy.cedar");

@@ -1,4 +1,4 @@
-//! Gates below gates, put there by plain configuration: names, everything else that crosses, and gates that lead to each other.
+//! Gates below gates by plain configuration: names, everything else that crosses, and gates that lead to each other.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::asked::{rounds, said, text};
 use crate::world::{Client, Era, Recorder, World, bounded, eventually, fixture, fixture_with};
 
-/// A table that mounts another gate.
+/// Writes a table that mounts another gate.
 fn below(name: &str, gate: &World, more: &str) -> String {
     format!("[mount.{name}]\nurl = \"http://{}/mcp\"\ngate = true\n{more}\n", gate.addr)
 }
@@ -17,7 +17,7 @@ fn era_of(era: Era) -> &'static str {
     if era == Era::Initialize { "era = \"initialize\"" } else { "era = \"stateless\"" }
 }
 
-/// Three gates, one below the other, and a fixture below the last; the links are of one era. The topmost is the first.
+/// Starts three gates, each below the other, and a fixture below the last; the links share an era. The topmost comes first.
 async fn three(link: Era, leaf: Era) -> [World; 3] {
     let gateway = World::start(&fixture("fx", leaf)).await;
     let edge = World::start(&below("stm", &gateway, era_of(link))).await;
@@ -26,7 +26,7 @@ async fn three(link: Era, leaf: Era) -> [World; 3] {
 }
 
 #[tokio::test]
-async fn ax_02_the_names_of_gates_below_are_paths_and_every_client_can_call_them() {
+async fn ax_02_names_below_gates_are_callable_paths() {
     bounded(async {
         for link in [Era::Initialize, Era::Stateless] {
             let [root, _edge, _gateway] = three(link, Era::Initialize).await;
@@ -47,7 +47,7 @@ async fn ax_02_the_names_of_gates_below_are_paths_and_every_client_can_call_them
 }
 
 #[tokio::test]
-async fn ax_02_what_a_person_configured_for_clients_does_not_touch_what_gates_show_each_other() {
+async fn ax_02_naming_for_clients_does_not_change_names_between_gates() {
     bounded(async {
         let profile = "names = \"safe\"\n[profile.all]\nclients = [\"*\"]\nnames = \"safe\"\nsearch = \"always\"\nrename = { \"fx.fx_echo\" = \"say\" }\n";
         let long = "a".repeat(60);
@@ -62,7 +62,7 @@ async fn ax_02_what_a_person_configured_for_clients_does_not_touch_what_gates_sh
 }
 
 #[tokio::test]
-async fn ax_06_what_is_asked_and_told_crosses_three_gates_in_every_era() {
+async fn ax_06_questions_and_news_cross_three_gates() {
     bounded(async {
         for (down, leaf) in Era::PAIRS {
             for link in [Era::Initialize, Era::Stateless] {
@@ -120,7 +120,7 @@ async fn ax_02_every_page_of_a_gate_is_fetched() {
 }
 
 #[tokio::test]
-async fn ax_24_gates_that_lead_to_each_other_find_out_and_one_is_refused() {
+async fn ax_24_mounted_circles_of_gates_are_found_and_refused() {
     bounded(async {
         let (one, two) = (World::start("").await, World::start("").await);
         let third = World::start(&format!("{}{}", below("one", &one, ""), fixture("fx", Era::Stateless))).await;
@@ -154,7 +154,7 @@ async fn ax_24_a_gate_does_not_take_itself_for_a_server() {
 }
 
 #[tokio::test]
-async fn ax_32_a_server_that_is_no_gate_sees_nothing_that_is_between_gates() {
+async fn ax_32_a_plain_server_sees_nothing_of_gates() {
     bounded(async {
         for leaf in [Era::Initialize, Era::Stateless] {
             let [root, _edge, _gateway] = three(Era::Stateless, leaf).await;
@@ -171,7 +171,7 @@ async fn ax_32_a_server_that_is_no_gate_sees_nothing_that_is_between_gates() {
 }
 
 #[tokio::test]
-async fn ax_30_each_gate_moves_the_cursor_on_and_leaves_the_route() {
+async fn ax_30_each_gate_advances_the_cursor_and_keeps_the_route() {
     bounded(async {
         for link in [Era::Initialize, Era::Stateless] {
             let leaf = Recorder::gate(link).await;
@@ -224,7 +224,7 @@ async fn ax_30_a_gate_whose_route_leads_elsewhere_is_refused() {
 }
 
 #[tokio::test]
-async fn ax_33_whoever_asks_sees_what_is_known_of_a_tool_and_nobody_else_does() {
+async fn ax_33_annotations_are_shown_only_on_demand() {
     bounded(async {
         let config = "[mount.fx.tools.\"fx_*\"]\ncost_class = \"expensive\"\n[mount.fx.tools.fx_echo]\nmutable = false\ntrust = true\n";
         let lower = World::start(&format!("{}{config}", fixture("fx", Era::Stateless))).await;
@@ -262,7 +262,7 @@ async fn ax_33_whoever_asks_sees_what_is_known_of_a_tool_and_nobody_else_does() 
 }
 
 #[tokio::test]
-async fn ax_31_a_call_is_ended_by_the_class_of_its_tool_or_sooner_by_what_the_mount_allows() {
+async fn ax_31_latency_class_or_mount_ends_a_call() {
     bounded(async {
         let class = |class: &str| format!("[mount.fx.tools.fx_sleep]\nlatency_class = \"{class}\"\ntrust = true\n");
         let cases = [
@@ -292,7 +292,7 @@ async fn ax_31_a_call_is_ended_by_the_class_of_its_tool_or_sooner_by_what_the_mo
 }
 
 #[tokio::test]
-async fn ax_30_a_trace_tells_of_every_step_to_a_tool_and_of_the_one_that_fails() {
+async fn ax_30_a_trace_shows_every_step_and_the_failing_one() {
     bounded(async {
         for link in [Era::Initialize, Era::Stateless] {
             let [root, _edge, gateway] = three(link, Era::Initialize).await;

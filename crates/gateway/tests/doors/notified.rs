@@ -1,4 +1,4 @@
-//! What servers that registered themselves notify, and how much of it is passed on. Registering itself is in `registered.rs`.
+//! Notifications of self-registered servers, and their bounds. Does not try registration: see `registered.rs`.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::world::registrant::Registrant;
 use crate::world::registrant::reads;
 
 #[tokio::test]
-async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
+async fn ax_50_notifications_come_in_order_with_their_source() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let client = Client::ready(&world, Era::Initialize).await;
@@ -33,7 +33,7 @@ async fn ax_50_what_is_notified_comes_in_order_and_says_from_where() {
 }
 
 #[tokio::test]
-async fn ax_51_a_flood_is_bounded_and_what_was_dropped_is_counted_by_a_tool() {
+async fn ax_51_a_flood_is_bounded_and_dropped_news_counted() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let above = above(&world).await;

@@ -1,4 +1,4 @@
-//! Where the gate does not go, whoever asks it to: an address that a server only names, in an answer or in a schema.
+//! Addresses that the gate never visits: addresses merely named by a server, in an answer or in a schema.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use crate::world::registrant::Registrant;
 use crate::world::{Client, Era, World, bounded};
 
-/// Somewhere inside, where nobody should come.
+/// A listener inside the network, to be reached by nobody.
 struct Inside(TcpListener);
 
 impl Inside {
@@ -19,13 +19,13 @@ impl Inside {
         format!("http://{}/inside", self.0.local_addr().unwrap())
     }
 
-    /// Whether anybody has come.
+    /// Checks for any visit.
     async fn was_reached(&self) -> bool {
         std::future::poll_fn(|cx| std::task::Poll::Ready(self.0.poll_accept(cx).is_ready())).await
     }
 }
 
-/// A server that sends whoever comes elsewhere. How many came is told.
+/// Starts a server that redirects every request, and counts the visits.
 async fn sends_on(to: String, status: &'static str) -> (std::net::SocketAddr, tokio::sync::watch::Receiver<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (addr, (came, told)) = (listener.local_addr().unwrap(), tokio::sync::watch::channel(0));
@@ -42,7 +42,7 @@ async fn sends_on(to: String, status: &'static str) -> (std::net::SocketAddr, to
 }
 
 #[tokio::test]
-async fn a_server_that_sends_the_gate_elsewhere_is_not_followed() {
+async fn a_redirect_by_a_server_is_not_followed() {
     bounded(async {
         for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
             let inside = Inside::listen().await;
@@ -58,7 +58,7 @@ async fn a_server_that_sends_the_gate_elsewhere_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_address_in_a_schema_or_a_link_is_not_fetched() {
+async fn addresses_in_schemas_and_links_are_not_fetched() {
     bounded(async {
         let inside = Inside::listen().await;
         let schema = json!({"type": "object", "$schema": inside.url(), "properties": {"a": {"$ref": inside.url()}}});

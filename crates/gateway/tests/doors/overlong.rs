@@ -1,4 +1,4 @@
-//! Ids of requests that are longer than an entry of the record: by no door does one make a call vanish from the record.
+//! Request ids longer than an entry of the record: no such id makes a call vanish from the record, by any door.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -14,7 +14,7 @@ fn echo() -> Value {
     json!({"name": ECHO, "arguments": {"text": "x"}})
 }
 
-/// Ids that no call has: with as many characters as an entry has bytes, and with fewer that take more when they are written down.
+/// Makes refused ids: with as many characters as an entry has bytes, and with fewer whose escapes take more.
 fn overlong() -> [String; 2] {
     ["a".repeat(70_000), "\u{1}".repeat(12_000)]
 }
@@ -24,7 +24,7 @@ async fn answered(client: &Client, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn h1_a_call_with_an_overlong_id_is_refused_in_both_eras_and_every_call_that_is_made_is_in_the_record() {
+async fn h1_an_overlong_id_is_refused_in_both_eras() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), &fixture("fx", Era::Stateless)).await;
         let (most, more) = ("m".repeat(254), "m".repeat(255));
@@ -52,7 +52,7 @@ async fn h1_a_call_with_an_overlong_id_is_refused_in_both_eras_and_every_call_th
 }
 
 #[tokio::test]
-async fn h1_a_call_with_an_overlong_id_is_refused_on_stdio() {
+async fn h1_an_overlong_id_is_refused_on_stdio() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let (mut input, theirs) = tokio::io::duplex(1 << 20);

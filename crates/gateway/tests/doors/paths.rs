@@ -1,11 +1,11 @@
-//! The rule on arguments that the documents show, tried as it stands there.
+//! The documented rule on arguments, tried to the letter.
 
 use serde_json::json;
 
 use crate::asked::text;
 use crate::world::{Client, Era, World, bounded, fixture, token};
 
-/// The first example of the section on arguments.
+/// Reads the first example of the section on arguments.
 fn documented() -> &'static str {
     let policy = include_str!("../../../../docs/policy.md");
     let section = policy.split("### Arguments").nth(1).unwrap();
@@ -13,7 +13,7 @@ fn documented() -> &'static str {
 }
 
 #[tokio::test]
-async fn m18_the_documented_rule_permits_one_spelling_of_what_is_wanted_and_no_other_path() {
+async fn m18_the_documented_rule_permits_a_single_spelling() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("policy.cedar");

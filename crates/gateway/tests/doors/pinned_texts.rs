@@ -1,4 +1,4 @@
-//! Prompts, resources, templates and instructions that change under way: what is shown and served no more, and what brings it back.
+//! Changed prompts, resources, templates and instructions: hiding, refusal and return.
 
 use gateway::admin::shapes::{PinShown, PinsShown};
 use policy::pin::{Concern, Kind, Standing, Why};
@@ -21,7 +21,7 @@ fn template(uri: &str, description: &str) -> Value {
     json!({"uriTemplate": uri, "name": "t", "description": description})
 }
 
-/// The names or URIs of a list, in order.
+/// Lists names or URIs, in order.
 async fn listed(client: &Client, method: &str) -> Vec<String> {
     let (member, key) = match method {
         "prompts/list" => ("prompts", "name"),
@@ -57,7 +57,7 @@ fn is_held(answer: &Value, kind: &str) {
 }
 
 #[tokio::test]
-async fn a_prompt_that_says_something_else_is_neither_listed_nor_got_until_somebody_takes_it() {
+async fn a_changed_prompt_is_hidden_until_accepted() {
     bounded(async {
         for (down, up) in Era::PAIRS {
             let all = [prompt("greet", "Whom."), prompt("part", "From whom.")];
@@ -91,7 +91,7 @@ async fn a_prompt_that_says_something_else_is_neither_listed_nor_got_until_someb
 }
 
 #[tokio::test]
-async fn a_resource_or_template_that_says_something_else_is_neither_listed_nor_read_and_new_ones_come_and_go() {
+async fn a_changed_resource_or_template_is_hidden() {
     bounded(async {
         for era in [Era::Initialize, Era::Stateless] {
             let lists_of = json!({
@@ -133,7 +133,7 @@ async fn a_resource_or_template_that_says_something_else_is_neither_listed_nor_r
     .await;
 }
 
-/// What a new client is told of how the servers want to be used.
+/// Gives the instructions for a new client.
 async fn instructions(world: &World, era: Era) -> Value {
     let client = Client::new(world, era);
     match era {
@@ -143,7 +143,7 @@ async fn instructions(world: &World, era: Era) -> Value {
 }
 
 #[tokio::test]
-async fn instructions_that_are_others_are_not_passed_on_until_somebody_takes_them_and_those_before_are() {
+async fn old_instructions_are_passed_on_until_new_are_accepted() {
     bounded(async {
         for up in [Era::Initialize, Era::Stateless] {
             let server = Registrant::offering(up, json!({"tools": [reads("add")], "instructions": "Add first."})).await;
@@ -173,7 +173,7 @@ async fn instructions_that_are_others_are_not_passed_on_until_somebody_takes_the
 }
 
 #[tokio::test]
-async fn of_a_server_nobody_looked_at_nothing_is_shown_where_that_is_wanted_and_one_look_takes_all_of_it() {
+async fn a_held_server_is_hidden_until_accepted_whole() {
     bounded(async {
         let all = json!({
             "tools": [reads("add")],
@@ -206,7 +206,7 @@ async fn of_a_server_nobody_looked_at_nothing_is_shown_where_that_is_wanted_and_
 }
 
 #[tokio::test]
-async fn who_may_not_use_it_is_not_told_that_a_definition_waits() {
+async fn an_unentitled_caller_hears_of_no_waiting_definition() {
     bounded(async {
         let server = Registrant::offering(
             Era::Stateless,

@@ -1,5 +1,5 @@
-//! Connections that carry one request after the other, byte for byte: what Banyan reads itself, and what hyper takes over.
-//! What the requests mean is tried elsewhere.
+//! Connections with many requests, byte for byte: those read by Banyan, and those taken over by hyper. Does not try the meaning of
+//! requests.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use tokio::net::TcpStream;
 use crate::world::raw::{Raw, request};
 use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
-/// Connections lie idle far longer than this in a test that fails.
+/// Far shorter than the idle time of a connection in a failing test.
 const SOON: Duration = Duration::from_secs(10);
 const JSON: (&str, &str) = ("accept", "application/json");
 const EITHER: (&str, &str) = ("accept", "application/json, text/event-stream");
 
-/// A POST that the gate answers by itself, with its id in the answer.
+/// Writes a POST answered by the gate alone, with the id in the answer.
 fn greet(id: u32) -> Vec<u8> {
     request("POST", "/mcp", &[EITHER], &greeting(id))
 }
@@ -30,7 +30,7 @@ pub(crate) fn greeting(id: u32) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params}).to_string()
 }
 
-/// A stateless call of a tool.
+/// Writes a stateless call of a tool.
 fn call(id: u32, tool: &str, arguments: &Value, accept: (&str, &str)) -> Vec<u8> {
     let key = |name: &str| format!("io.modelcontextprotocol/{name}");
     let meta = json!({key("protocolVersion"): "2026-07-28", key("clientCapabilities"): {}, "progressToken": "p"});
@@ -91,7 +91,7 @@ async fn a_request_may_come_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_cancels_a_stateless_call_and_no_call_of_a_session() {
+async fn a_vanished_client_cancels_only_stateless_calls() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let client = Client::ready(&world, Era::Initialize).await;
@@ -123,7 +123,7 @@ async fn a_client_that_goes_cancels_a_stateless_call_and_no_call_of_a_session() 
 }
 
 #[tokio::test]
-async fn whatever_else_http_has_still_works_on_the_same_connection() {
+async fn hyper_takes_over_on_the_same_connection() {
     bounded(async {
         let world = World::start("").await;
         let mut raw = Raw::connect(&world).await;
@@ -151,7 +151,7 @@ async fn whatever_else_http_has_still_works_on_the_same_connection() {
 }
 
 #[tokio::test]
-async fn a_client_that_waits_for_leave_to_go_on_gets_it() {
+async fn a_client_waiting_for_100_continue_gets_it() {
     bounded(async {
         let world = World::start("").await;
         let mut raw = Raw::connect(&world).await;
@@ -185,7 +185,7 @@ async fn http_2_is_spoken_by_prior_knowledge() {
     .await;
 }
 
-/// The answer must not be taken back by what the client still sends.
+// Bytes that the client still sends must not take the answer back.
 #[tokio::test]
 async fn a_body_nobody_reads_does_not_cost_the_answer() {
     bounded(async {
@@ -219,7 +219,7 @@ async fn a_body_nobody_reads_does_not_cost_the_answer() {
 }
 
 #[tokio::test]
-async fn a_stream_of_events_ends_and_the_connection_goes_on() {
+async fn a_connection_outlives_a_stream_of_events() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let mut raw = Raw::connect(&world).await;
@@ -243,7 +243,7 @@ async fn a_stream_of_events_ends_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn a_gate_that_shuts_closes_idle_connections_and_finishes_calls() {
+async fn a_shutting_gate_closes_idle_connections_and_finishes_calls() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let (mut fresh, mut idle, mut busy) = (Raw::connect(&world).await, Raw::connect(&world).await, Raw::connect(&world).await);
@@ -263,7 +263,7 @@ async fn a_gate_that_shuts_closes_idle_connections_and_finishes_calls() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_it_closes_is_answered_and_closed() {
+async fn a_closing_client_is_answered_and_closed() {
     bounded(async {
         let world = World::start("").await;
         let mut raw = Raw::connect(&world).await;
@@ -276,7 +276,7 @@ async fn a_client_that_says_it_closes_is_answered_and_closed() {
 }
 
 #[tokio::test]
-async fn a_server_may_have_a_name_that_begins_as_the_path_does() {
+async fn a_server_may_be_named_like_the_path() {
     bounded(async {
         let world = World::start(&format!("{}{}", fixture("mcp", Era::Stateless), fixture("mcp-x", Era::Stateless))).await;
         for (path, status) in [("/mcp/mcp", 200), ("/mcp/mcp-x", 200), ("/mcp/x", 404), ("/mcp/mcp/mcp", 404)] {

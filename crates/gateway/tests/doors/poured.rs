@@ -1,5 +1,4 @@
-//! Results that are longer than most: they go down while they come up, byte for byte, and one that breaks off is never taken for whole.
-//! How JSON is read in pieces is not tried here.
+//! Long results: poured down while they come up, byte for byte, and never ended when broken off. Does not try reading JSON in pieces.
 
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use crate::world::raw::{Raw, request};
 use crate::world::tap::{self, Tap};
 use crate::world::{Client, Era, World, bounded, eventually};
 
-/// Longer than what is read at once.
+/// Longer than a buffered result.
 const LONG: usize = 600 << 10;
 
-/// A stateless call of the tap.
+/// Writes a stateless call of the tap.
 fn call(arguments: &Value) -> Vec<u8> {
     let body = message(arguments);
     let fields =
@@ -35,21 +34,21 @@ fn response(id: &str, result: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-/// How many calls ended with an error of this type, or with any word of `part` among their labels.
+/// Counts the calls that ended with an error of this type, or with `part` among their labels.
 fn ended(world: &World, part: &str) -> u64 {
     let text = world.gateway.metrics();
     let of_calls = text.lines().filter(|l| l.starts_with("mcp_server_operation_duration_seconds_count") && l.contains("tools/call"));
     of_calls.filter(|l| l.contains(part)).filter_map(|l| l.rsplit(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// Waits until so many calls have ended so.
+/// Waits until so many calls have ended with `part`.
 async fn until_ended(world: &World, part: &str, count: u64) {
     eventually(async || (ended(world, part) == count).then_some(())).await;
     world.until("up", |m| m.in_flight == 0).await;
 }
 
 #[tokio::test]
-async fn a_long_result_arrives_byte_for_byte_whatever_its_framing_and_the_eras() {
+async fn a_long_result_stays_the_same_in_any_framing() {
     bounded(async {
         for (ours, theirs) in Era::PAIRS {
             let server = Tap::start(theirs).await;
@@ -90,7 +89,7 @@ async fn a_long_result_arrives_byte_for_byte_whatever_its_framing_and_the_eras()
 }
 
 #[tokio::test]
-async fn a_result_that_breaks_off_is_never_ended_as_one() {
+async fn a_result_broken_off_is_never_ended_as_whole() {
     bounded(async {
         let server = Tap::start(Era::Stateless).await;
         let world = World::start(&server.table()).await;
@@ -140,7 +139,7 @@ async fn a_result_that_breaks_off_is_never_ended_as_one() {
 }
 
 #[tokio::test]
-async fn a_failure_of_the_tool_is_counted_and_another_is_told_in_full() {
+async fn a_tools_failure_is_counted_and_others_told_whole() {
     bounded(async {
         let server = Tap::start(Era::Stateless).await;
         let world = World::start(&format!("{}[limits]\nresponse_size = \"1MiB\"\n", server.table())).await;
@@ -164,7 +163,7 @@ async fn a_failure_of_the_tool_is_counted_and_another_is_told_in_full() {
 }
 
 #[tokio::test]
-async fn a_slow_caller_slows_its_own_server_and_is_waited_for() {
+async fn a_slow_caller_slows_down_its_server() {
     bounded(async {
         let server = Tap::start(Era::Stateless).await;
         let world = World::start(&server.table()).await;
@@ -191,7 +190,7 @@ async fn a_slow_caller_slows_its_own_server_and_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_long_result_goes_down_behind_what_was_said_before_it() {
+async fn a_long_result_follows_earlier_progress() {
     bounded(async {
         let server = Tap::start(Era::Stateless).await;
         let world = World::start(&server.table()).await;
@@ -220,7 +219,7 @@ async fn a_long_result_goes_down_behind_what_was_said_before_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_in_a_result_is_given_up() {
+async fn a_server_silent_within_a_result_is_given_up() {
     bounded(async {
         let server = Tap::start(Era::Stateless).await;
         let world = World::start(&server.table()).await;
@@ -235,7 +234,7 @@ async fn a_server_that_falls_silent_in_a_result_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_cancels_what_is_poured_to_it() {
+async fn a_vanished_caller_cancels_its_pour() {
     bounded(async {
         for (era, pause) in [(Era::Stateless, None), (Era::Stateless, Some(1 << 20))] {
             let server = Tap::start(era).await;

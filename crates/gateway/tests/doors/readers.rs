@@ -1,4 +1,4 @@
-//! Two readers of HTTP/1.1 side by side: what Banyan takes for a plain POST, hyper reads as the same request.
+//! Two readers of HTTP/1.1 side by side: whenever Banyan takes bytes for a plain POST, hyper reads the same request.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -15,15 +15,15 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// What stands behind each request.
+/// Bytes behind each request.
 const NEXT: &[u8] = b"POST /next HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
 
-/// What hyper read: method, path and query, fields and body of each request.
-type Seen = Vec<(Method, String, HeaderMap, Bytes)>;
+/// Requests read by hyper: method, path and query, fields and body.
+type HyperRequests = Vec<(Method, String, HeaderMap, Bytes)>;
 
 /// Gives `bytes` to hyper's server.
-async fn hyper_reads(bytes: &[u8]) -> Seen {
-    let seen = Arc::new(Mutex::new(Seen::new()));
+async fn hyper_reads(bytes: &[u8]) -> HyperRequests {
+    let seen = Arc::new(Mutex::new(HyperRequests::new()));
     let (mut client, server) = tokio::io::duplex(1 << 20);
     let keep = Arc::clone(&seen);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -73,7 +73,7 @@ fn field() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![20 => select(known).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..6)]
 }
 
-/// A POST, mostly sound, with another request behind it.
+/// Makes a POST, mostly sound, with another request behind.
 fn request() -> impl Strategy<Value = Vec<u8>> {
     let target = prop_oneof![
         4 => select(vec!["/mcp", "/mcp/a?names=safe", "/mcp?a#b", "/mcp/\u{e4}", "/%zz", "/<", "/a\"{}|\\^`", "//x", "*", "http://h/mcp", "/a?b?c=//"]).prop_map(str::to_owned),
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn what_is_taken_for_a_plain_post_is_one_to_hyper_too(bytes in request()) {
+    fn a_plain_post_is_the_same_request_to_hyper(bytes in request()) {
         let mut rest = BytesMut::from(&bytes[..]);
         let Ok(Some(post)) = Post::take(&mut rest, |_| true) else { return Ok(()) };
         if rest.len() < post.length() {

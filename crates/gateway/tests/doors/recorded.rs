@@ -1,4 +1,4 @@
-//! What the record says of approvals, of those who give them, and of rules: read back from the files, as anybody could.
+//! Approvals, operators, grants and rules in the record: read back from the files, as anybody could.
 
 use std::path::Path;
 
@@ -13,20 +13,20 @@ use crate::asked::text;
 use crate::held::{GATED, Person, plain};
 use crate::world::{Era, World, bounded, eventually, fixture};
 
-/// A gate whose record lies in its state directory.
+/// Starts a gate whose record lies in the state directory.
 pub(crate) async fn recording(state: tempfile::TempDir, toml: &str) -> World {
     let path = state.path().join("record");
     World::kept(state, &format!("{toml}\n[audit]\npath = {path:?}\n")).await
 }
 
-/// All entries, the oldest first, once the gate has ended.
+/// Ends the gate and reads all entries, the oldest first.
 pub(crate) async fn read(world: World) -> Vec<AuditEntry> {
     let dir = world.state.path().join("record");
     world.gateway.shutdown().await;
     entries_in(&dir)
 }
 
-/// All entries of a record that is sound, the oldest first.
+/// Reads all entries of a sound record, the oldest first.
 pub(crate) fn entries_in(dir: &Path) -> Vec<AuditEntry> {
     let report = examine(dir, &Evidence::default()).unwrap();
     assert!(report.sound, "{report:?}");
@@ -34,7 +34,7 @@ pub(crate) fn entries_in(dir: &Path) -> Vec<AuditEntry> {
     found.iter().rev().map(shown).collect()
 }
 
-/// Intents of the calls that were made, in order: a call that took long is an entry when it leaves, and another when it ends.
+/// Lists the intents of calls that were made, in order. A long call is an entry when leaving, and another when ending.
 pub(crate) fn intents(entries: &[AuditEntry]) -> Vec<Value> {
     let of = |entry: &AuditEntry| match entry.event.as_str() {
         "called" => Some(facts(entry)["intent"].clone()),
@@ -50,7 +50,7 @@ pub(crate) fn facts(entry: &AuditEntry) -> Value {
 }
 
 #[tokio::test]
-async fn ax_46_who_was_asked_and_who_agreed_stand_in_the_record_before_the_call_that_goes_out() {
+async fn ax_46_question_and_approval_are_recorded_before_the_call() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), &format!("{GATED}{}", fixture("fx", Era::Stateless))).await;
         let person = Person::at(&world, 1, "anna").await;
@@ -97,7 +97,7 @@ async fn what_expires_stands_in_the_record_as_nobodys_decision() {
 }
 
 #[tokio::test]
-async fn operators_grants_and_rules_that_come_and_go_stand_in_the_record() {
+async fn changes_of_operators_grants_and_rules_are_recorded() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let rules = state.path().join("rules.cedar");

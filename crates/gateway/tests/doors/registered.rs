@@ -1,4 +1,4 @@
-//! Servers that register themselves by requests over HTTP, and what becomes of them. Links that a child holds are not tried here.
+//! Servers that register themselves by requests over HTTP, from beginning to end. Does not try links.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::tokens::{jwk, now, signed};
 use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
-/// A gate where everybody may register, and lost tools stay for a minute.
+/// A gate open to every registration; lost tools stay for a minute.
 const OPEN: &str = "[registry]\nprincipals = [\"*\"]\ngrace = \"1m\"\n";
-/// So seldom are heartbeats in tests that try something else.
+/// Heartbeat interval of tests with another subject.
 pub(crate) const SELDOM: u64 = 60_000;
-/// The client capabilities of one that reads what MCP-AX says.
+/// Client capabilities of a reader of MCP-AX annotations.
 fn reader() -> Value {
     json!({"extensions": {"io.banyan/mcpax": {}}, "experimental": {"io.banyan/mcpax": {}}})
 }
 
-/// A client of the initialize era that reads it.
+/// Makes a client of the initialize era that reads the annotations.
 pub(crate) async fn above(world: &World) -> Client {
     let mut client = Client::new(world, Era::Initialize);
     client.capabilities = reader();
@@ -30,7 +30,7 @@ fn reason(answer: &Value) -> (&Value, &Value) {
     (&answer["error"]["code"], &answer["error"]["data"]["reason"])
 }
 
-/// A gate that takes registrations, and a client of it.
+/// Starts a gate that takes registrations, and a client of that gate.
 pub(crate) async fn open(era: Era) -> (World, Client) {
     let world = World::start(OPEN).await;
     let gate = Client::ready(&world, era).await;
@@ -38,7 +38,7 @@ pub(crate) async fn open(era: Era) -> (World, Client) {
 }
 
 #[tokio::test]
-async fn ax_20_a_server_registers_itself_in_either_era_and_every_client_calls_its_tools() {
+async fn ax_20_a_self_registered_server_is_called_in_either_era() {
     bounded(async {
         for (asks, serves) in Era::PAIRS {
             let world = World::start(&format!("{OPEN}{}", fixture("fx", Era::Stateless))).await;
@@ -70,7 +70,7 @@ async fn ax_20_a_server_registers_itself_in_either_era_and_every_client_calls_it
 }
 
 #[tokio::test]
-async fn ax_21_the_answer_says_what_was_given_and_until_when_it_holds() {
+async fn ax_21_the_answer_tells_session_segment_deadline_and_budget() {
     bounded(async {
         let (_world, gate) = open(Era::Initialize).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
@@ -84,7 +84,7 @@ async fn ax_21_the_answer_says_what_was_given_and_until_when_it_holds() {
 }
 
 #[tokio::test]
-async fn ax_11_the_first_keeps_its_segment_and_the_second_is_told_what_to_do() {
+async fn ax_11_the_second_of_a_segment_is_refused_with_advice() {
     bounded(async {
         let world = World::start(&format!("{OPEN}{}", fixture("fx", Era::Stateless))).await;
         let gate = Client::ready(&world, Era::Stateless).await;
@@ -105,7 +105,7 @@ async fn ax_11_the_first_keeps_its_segment_and_the_second_is_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn ax_13_what_changes_something_is_neither_shown_nor_called_without_proof() {
+async fn ax_13_writing_tools_need_a_proven_server() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("look"), writes("push")]).await;
@@ -167,7 +167,7 @@ async fn ax_13_a_signed_proof_shows_what_changes_something() {
 }
 
 #[tokio::test]
-async fn ax_14_a_plain_server_that_lists_a_dotted_name_is_put_out_and_people_are_told_why() {
+async fn ax_14_a_plain_server_with_a_dotted_name_is_evicted() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("a.b")]).await;
@@ -186,7 +186,7 @@ async fn ax_14_a_plain_server_that_lists_a_dotted_name_is_put_out_and_people_are
 }
 
 #[tokio::test]
-async fn ax_22_three_missed_heartbeats_end_a_registration_and_after_the_grace_its_tools_go() {
+async fn ax_22_missed_heartbeats_end_a_registration_and_then_its_tools() {
     bounded(async {
         let world = World::start("[registry]\nprincipals = [\"*\"]\ngrace = \"500ms\"\n").await;
         let gate = Client::ready(&world, Era::Stateless).await;
@@ -210,7 +210,7 @@ async fn ax_22_three_missed_heartbeats_end_a_registration_and_after_the_grace_it
 }
 
 #[tokio::test]
-async fn ax_61_a_call_of_a_degraded_tool_is_told_why_since_when_and_when_to_retry() {
+async fn ax_61_a_degraded_tools_refusal_tells_reason_and_retry() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
@@ -237,7 +237,7 @@ async fn ax_61_a_call_of_a_degraded_tool_is_told_why_since_when_and_when_to_retr
 }
 
 #[tokio::test]
-async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_return_with_it() {
+async fn ax_60_mcp_ax_clients_hear_of_loss_and_return() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let above = above(&world).await;
@@ -266,7 +266,7 @@ async fn ax_60_those_who_read_mcp_ax_hear_that_a_server_is_lost_and_its_tools_re
 }
 
 #[tokio::test]
-async fn ax_26_what_a_server_lists_is_fetched_anew_for_every_session() {
+async fn ax_26_lists_are_fetched_anew_for_every_session() {
     bounded(async {
         // One tool in the place of another would wait until somebody looks at it.
         let world = World::start(&format!("{OPEN}[pins]\nregistered = \"trust\"\n")).await;
@@ -308,7 +308,7 @@ async fn ax_23_a_server_that_deregisters_is_gone_at_once() {
 }
 
 #[tokio::test]
-async fn ax_22_the_end_of_an_mcp_session_does_not_end_a_registration() {
+async fn ax_22_a_registration_outlives_its_mcp_session() {
     bounded(async {
         let world = World::start(OPEN).await;
         let first = Client::ready(&world, Era::Initialize).await;
@@ -323,7 +323,7 @@ async fn ax_22_the_end_of_an_mcp_session_does_not_end_a_registration() {
 }
 
 #[tokio::test]
-async fn ax_24_a_gate_that_has_this_one_below_is_refused_and_ids_below_are_told_upward() {
+async fn ax_24_a_registration_from_above_is_refused_as_a_cycle() {
     bounded(async {
         let world = World::start(OPEN).await;
         let mut gate = Client::new(&world, Era::Stateless);
@@ -348,7 +348,7 @@ async fn ax_24_a_gate_that_has_this_one_below_is_refused_and_ids_below_are_told_
 }
 
 #[tokio::test]
-async fn ax_25_a_server_that_says_it_belongs_elsewhere_and_one_with_the_id_of_another_are_refused() {
+async fn ax_25_a_foreign_server_and_a_taken_id_are_refused() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let elsewhere = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
@@ -398,7 +398,7 @@ async fn ax_12_a_claim_outlives_the_session_and_the_gate() {
 }
 
 #[tokio::test]
-async fn ax_40_only_whoever_registered_speaks_for_a_registration_and_only_some_may_register() {
+async fn ax_40_only_the_registrant_speaks_for_a_registration() {
     bounded(async {
         let toml = format!("{}{}{}[registry]\nprincipals = [\"edge-*\"]\n", token("edge-1"), token("edge-2"), token("reader"));
         let world = World::start(&toml).await;
@@ -419,7 +419,7 @@ async fn ax_40_only_whoever_registered_speaks_for_a_registration_and_only_some_m
 }
 
 #[tokio::test]
-async fn ax_03_a_changed_list_is_shown_and_a_thousand_registrations_make_few_trees() {
+async fn ax_03_a_thousand_registrations_make_few_trees() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let client = Client::ready(&world, Era::Initialize).await;
@@ -451,7 +451,7 @@ async fn ax_03_a_changed_list_is_shown_and_a_thousand_registrations_make_few_tre
 }
 
 #[tokio::test]
-async fn a_gate_that_takes_no_registrations_says_so_and_lists_no_tool_of_its_own() {
+async fn a_gate_without_registry_refuses_and_offers_no_tool() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let gate = Client::ready(&world, Era::Stateless).await;
@@ -464,7 +464,7 @@ async fn a_gate_that_takes_no_registrations_says_so_and_lists_no_tool_of_its_own
 }
 
 #[tokio::test]
-async fn a_mount_of_the_configuration_waits_for_the_end_of_the_registration_that_has_its_segment() {
+async fn a_configured_mount_waits_for_a_registrations_end() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;

@@ -1,4 +1,4 @@
-//! A new configuration in force while calls are in flight: what differs is touched, nothing else is.
+//! A new configuration in force while calls are in flight: only differing parts change.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ async fn calls(client: &Client, mount: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_mount_is_added_and_removed_and_the_others_are_not_touched() {
+async fn adding_and_removing_a_mount_leaves_others_alone() {
     bounded(async {
         let keep = fixture("keep", Era::Initialize);
         let world = World::start(&keep).await;
@@ -48,7 +48,7 @@ async fn a_mount_is_added_and_removed_and_the_others_are_not_touched() {
 }
 
 #[tokio::test]
-async fn a_call_in_flight_on_a_removed_or_changed_mount_finishes() {
+async fn a_call_finishes_on_a_removed_or_changed_mount() {
     bounded(async {
         let (keep, gone) = (fixture("keep", Era::Stateless), fixture("gone", Era::Initialize));
         for after in [keep.clone(), format!("{keep}{}", fixture_with("gone", Era::Initialize, &["--extra-tools", "1"]))] {
@@ -86,7 +86,7 @@ async fn a_changed_mount_is_started_anew() {
 }
 
 #[tokio::test]
-async fn ax_03_a_change_at_a_server_reaches_whoever_listens_within_a_second() {
+async fn ax_03_a_servers_change_reaches_listeners_within_a_second() {
     bounded(async {
         for (down, up) in Era::PAIRS {
             let world = World::start(&fixture("fx", up)).await;
@@ -138,7 +138,7 @@ async fn changed_bounds_hold_for_the_next_call() {
 }
 
 #[tokio::test]
-async fn a_session_whose_profile_is_taken_away_is_shown_nothing() {
+async fn a_session_with_a_removed_profile_sees_nothing() {
     bounded(async {
         let mounts = fixture("fx", Era::Stateless);
         let profile = "[profile.few]\nclients = [\"few*\"]\ninclude = [\"fx.fx_echo\"]\n";
@@ -170,7 +170,7 @@ async fn a_session_whose_profile_is_taken_away_is_shown_nothing() {
 }
 
 #[tokio::test]
-async fn a_profile_that_is_added_or_given_to_a_token_holds_for_open_sessions() {
+async fn a_new_profile_holds_for_open_sessions() {
     bounded(async {
         let mounts = fixture("fx", Era::Stateless);
         let few = "[profile.few]\nclients = [\"few*\"]\ninclude = [\"fx.fx_echo\"]\n";

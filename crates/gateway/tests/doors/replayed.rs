@@ -1,6 +1,6 @@
-//! Rules that are asked about calls that were made, and decisions that outlive the gate that made them: both from the record.
+//! Rules asked about recorded calls, and decisions that outlive their gate: both from the record.
 
-use gateway::admin::shapes::{Decisions, Replayed};
+use gateway::admin::shapes::{Decisions, ReplayReport};
 use serde_json::{Value, json};
 
 use crate::held::Person;
@@ -8,7 +8,7 @@ use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 const ALL: &str = "@id(\"all\") permit (principal, action, resource);";
 
-/// A gate with these rules, whose record lies in its state directory.
+/// Starts a gate with these rules, whose record lies in the state directory.
 async fn ruled(state: tempfile::TempDir, rules: &str, more: &str) -> World {
     let (file, record) = (state.path().join("policy.cedar"), state.path().join("record"));
     std::fs::write(&file, rules).unwrap();
@@ -25,20 +25,20 @@ async fn client(world: &World, name: &str) -> Client {
     Client::new(world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{name}")).open().await
 }
 
-async fn replay(person: &Person, rules: &str) -> Replayed {
+async fn replay(person: &Person, rules: &str) -> ReplayReport {
     let answer = person.admin.post("/-/policy/replay", &json!({"since": 0, "rules": rules})).await.unwrap();
     serde_json::from_slice(&answer).unwrap()
 }
 
-/// Who would get what in place of what, by which rules, and how often.
-fn rows(told: &Replayed) -> Vec<(String, u64)> {
+/// Sums up the rows of a report: caller, both outcomes, rules, and count.
+fn rows(told: &ReplayReport) -> Vec<(String, u64)> {
     let row =
         |r: &gateway::admin::shapes::ReplayedRow| format!("{} {} {} -> {} {}", r.principal, r.resource, r.was, r.now, r.rules.join(","));
     told.rows.iter().map(|r| (row(r), r.calls)).collect()
 }
 
 #[tokio::test]
-async fn rules_are_asked_about_calls_that_were_made_as_far_as_the_record_says_what_they_were() {
+async fn rules_are_replayed_over_recorded_calls() {
     bounded(async {
         let world = ruled(tempfile::tempdir().unwrap(), ALL, "").await;
         let person = Person::at(&world, 1, "carl").await;
@@ -73,7 +73,7 @@ async fn rules_are_asked_about_calls_that_were_made_as_far_as_the_record_says_wh
 }
 
 #[tokio::test]
-async fn where_arguments_are_recorded_rules_are_asked_about_them_too() {
+async fn rules_are_replayed_over_recorded_arguments() {
     bounded(async {
         let world = ruled(tempfile::tempdir().unwrap(), ALL, "arguments = \"full\"\n").await;
         let person = Person::at(&world, 1, "carl").await;
@@ -91,7 +91,7 @@ async fn where_arguments_are_recorded_rules_are_asked_about_them_too() {
 }
 
 #[tokio::test]
-async fn a_decision_is_explained_after_a_restart_from_the_record() {
+async fn a_decision_is_explained_from_the_record_after_restart() {
     bounded(async {
         let rules = format!("{ALL}\n@id(\"no-bob\") @remedy(\"ask ann\") forbid (principal == Principal::\"bob\", action, resource == Tool::\"fx.fx_echo\");");
         let world = ruled(tempfile::tempdir().unwrap(), &rules, "").await;
@@ -115,7 +115,7 @@ async fn a_decision_is_explained_after_a_restart_from_the_record() {
 }
 
 #[tokio::test]
-async fn templates_of_resources_are_hidden_from_whoever_may_not_read() {
+async fn templates_are_hidden_from_callers_without_read() {
     bounded(async {
         let rules = format!("@id(\"calls\") permit (principal, action == Action::\"call\", resource); @id(\"ann\") {}", &ALL[11..]);
         let rules = rules.replace("(principal, action, resource)", "(principal == Principal::\"ann\", action, resource)");

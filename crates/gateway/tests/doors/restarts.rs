@@ -1,11 +1,11 @@
-//! A server that dies under its calls: what its callers hear, and how it comes back. Others do not notice.
+//! A server that dies under its calls: news for the callers, and the return. Others do not notice.
 
 use serde_json::json;
 
 use crate::world::{Client, Era, World, bounded, fixture};
 
-/// A server of the initialize era that dies with a word when its tool is called, and does not come back before the file is there
-/// that its argument names.
+/// A server of the initialize era that dies with a word when its tool is called, and comes back as soon as the file named in the argument
+/// exists.
 const DYING: &str = r#"
 import json, os, sys, time
 while not os.path.exists(sys.argv[1]):
@@ -29,7 +29,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn a_server_that_dies_is_degraded_and_comes_back_and_is_counted() {
+async fn a_dead_server_is_degraded_returns_and_is_counted() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let leave = dir.path().join("leave to come back");
@@ -63,7 +63,7 @@ async fn a_server_that_dies_is_degraded_and_comes_back_and_is_counted() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_starts_says_why_and_leaves_the_others_alone() {
+async fn a_server_failing_to_start_leaves_others_alone() {
     bounded(async {
         let broken = "[mount.broken]\ncommand = \"python3\"\nargs = [\"-c\", \"raise SystemExit('no licence')\"]\n";
         let world = World::start(&format!("{broken}{}", fixture("well", Era::Stateless))).await;

@@ -1,4 +1,4 @@
-//! Rooms over real sockets: who comes in and who does not, what reaches whom, and how it ends.
+//! Rooms over real sockets: admission, delivery, and endings.
 
 use config::{self, secret::SystemSources};
 use rcgen::{KeyPair, PKCS_ED25519};
@@ -10,18 +10,18 @@ use crate::recorded::{read, recording};
 use crate::tokens::{jwk, now, signed};
 use crate::world::{NotUpgraded, Socket, World, bounded, eventually, send, token};
 
-/// A participant by the token `secret-of-NAME`.
+/// Configures a participant with the token `secret-of-NAME`.
 pub(crate) fn participant(name: &str, rooms: &[&str], capabilities: &[&str]) -> String {
     let digest: String = Sha256::digest(format!("secret-of-{name}")).iter().map(|b| format!("{b:02x}")).collect();
     format!("[participant.{name}]\nsha256 = \"{digest}\"\nrooms = {rooms:?}\ncapabilities = {capabilities:?}\n")
 }
 
 pub(crate) const FULL: &[&str] = &["mcp/*", "chat"];
-/// What the gate's owner may send.
+/// Capabilities of the gate's owner.
 const OWNER: &[&str] = &["mcp/*", "chat", "participant/pause", "participant/resume"];
 pub(crate) const PROPOSES: &[&str] = &["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
 
-/// The room `ops` with `ann`, who may do everything, and `bot`, who proposes.
+/// Configures the room `ops` with `ann`, who may do everything, and `bot`, who proposes.
 fn ops(more: &str) -> String {
     format!("{}{}[room.ops]\nadmins = [\"ann\"]\n{more}", participant("ann", &["ops"], FULL), participant("bot", &["ops"], PROPOSES))
 }
@@ -34,7 +34,7 @@ async fn bot(world: &World) -> Socket {
     Socket::join(world, "topic=ops", "secret-of-bot").await.0
 }
 
-/// Both in the room, each having heard of the other.
+/// Joins both to the room; each has heard of the other.
 async fn two(world: &World) -> (Socket, Socket) {
     let mut ann = ann(world).await;
     let bot = bot(world).await;
@@ -42,7 +42,7 @@ async fn two(world: &World) -> (Socket, Socket) {
     (ann, bot)
 }
 
-/// What an endpoint of HTTP says, and with which status.
+/// Makes an HTTP request, and gives status and body.
 async fn answered(world: &World, request: http::Request<http_body_util::Full<bytes::Bytes>>) -> (u16, Value) {
     let mut answer = send(world.addr, None, request).await;
     (answer.status.as_u16(), answer.next().await.unwrap().value)
@@ -53,7 +53,7 @@ async fn refused(world: &World, query: &str, token: &str) -> NotUpgraded {
 }
 
 #[tokio::test]
-async fn mx_10_a_token_says_who_somebody_is_and_what_it_may_send() {
+async fn mx_10_a_token_gives_identity_and_capabilities() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (_ann, welcome) = Socket::join(&world, "topic=ops", "secret-of-ann").await;
@@ -108,7 +108,7 @@ async fn mx_16_rooms_take_whom_they_are_for() {
 }
 
 #[tokio::test]
-async fn mx_05_what_somebody_sends_arrives_byte_for_byte_and_in_order() {
+async fn mx_05_messages_arrive_byte_for_byte_in_order() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (mut ann, mut bot) = two(&world).await;
@@ -131,7 +131,7 @@ async fn mx_05_what_somebody_sends_arrives_byte_for_byte_and_in_order() {
 }
 
 #[tokio::test]
-async fn mx_12_what_somebody_may_not_send_is_told_to_it_alone() {
+async fn mx_12_a_forbidden_message_is_refused_to_its_sender_alone() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (mut ann, mut bot) = two(&world).await;
@@ -203,7 +203,7 @@ async fn mx_17_capabilities_change_at_once_and_are_told() {
 }
 
 #[tokio::test]
-async fn mx_18_a_slow_reader_is_cut_off_with_a_reason_and_the_others_do_not_wait() {
+async fn mx_18_a_slow_reader_is_cut_off_alone() {
     bounded(async {
         let limits = "[room.ops.limits]\nqueue_messages = 16\nmessages_at_once = 1000000\nbytes_at_once = \"4GiB\"\n";
         let world = World::start(&ops(limits)).await;
@@ -228,7 +228,7 @@ async fn mx_18_a_slow_reader_is_cut_off_with_a_reason_and_the_others_do_not_wait
 }
 
 #[tokio::test]
-async fn one_that_connects_again_goes_on_over_the_new_connection() {
+async fn a_reconnecting_participant_goes_on() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (mut ann, mut old) = two(&world).await;
@@ -261,7 +261,7 @@ async fn mx_15_the_address_says_what_somebody_gets() {
 }
 
 #[tokio::test]
-async fn what_breaks_the_protocol_is_closed_with_its_code_and_the_others_stay() {
+async fn a_breach_of_protocol_closes_its_own_connection() {
     bounded(async {
         let world = World::start(&ops("[room.ops.limits]\nmessage_size = \"1KiB\"\n")).await;
         let (mut ann, mut bot) = two(&world).await;
@@ -285,7 +285,7 @@ async fn what_breaks_the_protocol_is_closed_with_its_code_and_the_others_stay() 
 }
 
 #[tokio::test]
-async fn what_the_room_said_before_somebody_closes_goes_out_first() {
+async fn pending_messages_go_out_before_a_close() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (_ann, mut bot) = two(&world).await;
@@ -309,7 +309,7 @@ async fn who_ends_tells_everybody() {
 }
 
 #[tokio::test]
-async fn who_would_not_be_let_in_any_more_is_put_out() {
+async fn a_participant_no_longer_admitted_is_evicted() {
     bounded(async {
         let world = World::start(&ops("")).await;
         let (mut ann, mut bot) = two(&world).await;
@@ -377,7 +377,7 @@ async fn mx_10_signed_tokens_say_who_where_and_what() {
     .await;
 }
 
-/// A token of HS256, as the reference implementation makes them.
+/// Makes a token of HS256, as the reference implementation does.
 pub(crate) fn shared(claims: &Value) -> String {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -390,7 +390,7 @@ pub(crate) fn shared(claims: &Value) -> String {
 }
 
 #[tokio::test]
-async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
+async fn the_owner_joins_as_anybody_and_sees_all_rooms() {
     bounded(async {
         let world = World::start(&ops("[room.quiet]\naccess = \"private\"\n")).await;
         let dir = tempfile::tempdir().unwrap();
@@ -424,7 +424,7 @@ async fn the_owner_comes_in_as_whom_it_likes_and_sees_all_rooms() {
 }
 
 #[tokio::test]
-async fn who_looks_after_a_room_is_paused_by_nobody_who_does_not() {
+async fn a_rooms_admin_is_paused_by_admins_only() {
     bounded(async {
         const PAUSES: &[&str] = &["chat", "participant/pause"];
         let world = World::start(&ops("").replace(&format!("{PROPOSES:?}"), &format!("{PAUSES:?}"))).await;
@@ -454,7 +454,7 @@ async fn who_looks_after_a_room_is_paused_by_nobody_who_does_not() {
 }
 
 #[test]
-fn no_token_stands_in_what_is_said_of_a_configuration() {
+fn a_printed_configuration_holds_no_token() {
     let toml = "[room.ops]\n[participant.ann]\ntoken = \"hunter2\"\nrooms = [\"ops\"]\n";
     let error = config::parse(toml, std::path::Path::new("banyan.toml"), &SystemSources).unwrap_err().to_string();
     assert!(error.contains("${env:NAME}") && !error.contains("hunter2"), "{error}");

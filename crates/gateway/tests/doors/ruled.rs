@@ -1,11 +1,11 @@
-//! Rules at the door: who is refused, what a refusal looks like, and that lists hide what nobody may call.
+//! Rules at the door: refusals, their looks, and lists without forbidden tools.
 
 use serde_json::{Value, json};
 
 use crate::asked::text;
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
-/// A gate with rules, and the holders of two tokens.
+/// Starts a gate with rules, and the holders of two tokens.
 async fn ruled(rules: &str, more: &str) -> World {
     let state = tempfile::tempdir().unwrap();
     let toml = configured(&state, rules, more);
@@ -23,7 +23,7 @@ async fn client(world: &World, era: Era, name: &str) -> Client {
     Client::new(world, era).with("authorization", &format!("Bearer secret-of-{name}")).open().await
 }
 
-/// What an error says, but for the ids that each answer has anew.
+/// Reads an error without the ids that every answer has anew.
 fn said(answer: &Value, shown: &str) -> (Value, String) {
     let mut error = answer["error"].clone();
     let id = error["data"]["decision"].take();
@@ -32,7 +32,7 @@ fn said(answer: &Value, shown: &str) -> (Value, String) {
 }
 
 #[tokio::test]
-async fn what_is_refused_looks_like_what_is_not_there_and_the_owner_can_tell_them_apart() {
+async fn refused_tools_look_absent_to_all_but_the_owner() {
     bounded(async {
         let rules = r#"
             @id("all") permit (principal, action, resource);
@@ -82,7 +82,7 @@ async fn rules_read_arguments_and_groups_and_fail_closed() {
 }
 
 #[tokio::test]
-async fn a_call_that_somebody_has_to_agree_to_does_not_go_out_by_itself() {
+async fn a_gated_call_does_not_go_out_by_itself() {
     bounded(async {
         let rules = r#"
             permit (principal, action, resource);
@@ -116,7 +116,7 @@ async fn changed_rules_hold_at_once_and_callers_are_told() {
 }
 
 #[tokio::test]
-async fn ax_48_who_is_over_budget_is_told_so_and_what_never_left_costs_nothing() {
+async fn ax_48_over_budget_is_told_and_unsent_calls_are_free() {
     bounded(async {
         let budget = "[budget.few]\nprincipals = [\"ann\"]\nmax_calls_per_minute = 2\n[mount.down]\ncommand = \"/nonexistent\"\n";
         let world = ruled("permit (principal, action, resource);", budget).await;
@@ -146,7 +146,7 @@ async fn ax_48_who_is_over_budget_is_told_so_and_what_never_left_costs_nothing()
 }
 
 #[tokio::test]
-async fn ax_48_a_budget_is_exact_however_many_calls_come_at_once() {
+async fn ax_48_a_budget_is_exact_under_parallel_calls() {
     bounded(async {
         let budget = "[budget.few]\nper = \"session\"\nmax_mutable_calls_per_session = 25\n";
         let world = ruled("permit (principal, action, resource);", budget).await;
@@ -163,7 +163,7 @@ async fn ax_48_a_budget_is_exact_however_many_calls_come_at_once() {
 }
 
 #[tokio::test]
-async fn ax_44_what_changes_something_for_good_is_flagged_and_rules_can_speak_of_it() {
+async fn ax_44_irreversible_tools_are_flagged_and_visible_to_rules() {
     bounded(async {
         let rules = r#"
             permit (principal, action, resource);

@@ -1,4 +1,4 @@
-//! Safe by default: who comes in, how much they may ask for, and what never leaves on the other side. Not what they may call.
+//! Safe by default: admission, bounds on requests, and credentials that never leave on the other side. Does not try rules.
 
 use serde_json::json;
 
@@ -61,7 +61,7 @@ async fn without_the_right_token_nobody_comes_in() {
 }
 
 #[tokio::test]
-async fn a_session_is_good_for_its_own_principal_and_endpoint_only() {
+async fn a_session_is_bound_to_principal_and_endpoint() {
     bounded(async {
         let toml = token("ann") + &token("bob") + &fixture("a", Era::Initialize) + &fixture("b", Era::Initialize);
         let world = World::start(&toml).await;
@@ -101,7 +101,7 @@ async fn a_body_that_is_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn a_call_too_many_is_told_when_to_come_back() {
+async fn an_excess_call_is_told_when_to_retry() {
     bounded(async {
         for limit in ["calls", "calls_per_mount"] {
             let world = World::start(&format!("[limits]\n{limit} = 1\n{}", fixture("fx", Era::Stateless))).await;
@@ -143,7 +143,7 @@ async fn a_session_too_many_is_refused_until_one_ends() {
 }
 
 #[tokio::test]
-async fn ax_40_no_credential_that_came_in_goes_out_on_another_hop() {
+async fn ax_40_incoming_credentials_go_out_on_no_other_hop() {
     bounded(async {
         for (down, up) in Era::PAIRS {
             let recorder = Recorder::start(up).await;

@@ -1,4 +1,4 @@
-//! Scopes that a token lacks: a rule says which, the client is told as OAuth has it, and the next token counts at once, also in a session.
+//! Scopes missing in a token: named by a rule, told to the client as OAuth does, and taken from the next token at once, also in a session.
 
 use rcgen::{KeyPair, PKCS_ED25519};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ async fn ruled(key: &KeyPair) -> World {
     World::start_in(state, &toml).await
 }
 
-/// The beginning of a configuration: an authorization server whose key is this one, and rules.
+/// Writes the beginning of a configuration: an authorization server with this key, and rules.
 pub(crate) fn issuer(state: &tempfile::TempDir, key: &KeyPair, rules: &str) -> String {
     let (keys, file) = (state.path().join("keys.json"), state.path().join("policy.cedar"));
     std::fs::write(&keys, json!({"keys": [jwk(key, "1")]}).to_string()).unwrap();
@@ -33,7 +33,7 @@ pub(crate) fn bearer(world: &World, era: Era, key: &KeyPair, scope: &str) -> Cli
     told_of(world, era, key, &json!({"scope": scope}))
 }
 
-/// Of whom a token says this.
+/// Makes a client whose token has these claims.
 fn told_of(world: &World, era: Era, key: &KeyPair, more: &Value) -> Client {
     let mut claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": now() + 600, "scope": "tools"});
     claims.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -47,7 +47,7 @@ async fn echo(client: &Client) -> (u16, Option<String>, Value) {
 }
 
 #[tokio::test]
-async fn whoever_lacks_a_scope_is_told_which_and_comes_through_with_it() {
+async fn a_missing_scope_is_named_and_then_passes() {
     bounded(async {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let world = ruled(&key).await;
@@ -70,7 +70,7 @@ async fn whoever_lacks_a_scope_is_told_which_and_comes_through_with_it() {
 }
 
 #[tokio::test]
-async fn whoever_has_no_scopes_at_all_is_told_what_is_told_of_an_unknown_tool() {
+async fn without_any_scopes_a_tool_looks_unknown() {
     bounded(async {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let world = ruled(&key).await;
@@ -82,7 +82,7 @@ async fn whoever_has_no_scopes_at_all_is_told_what_is_told_of_an_unknown_tool() 
 }
 
 #[tokio::test]
-async fn groups_and_roles_of_a_token_bear_its_issuers_name_and_rules_may_speak_of_them() {
+async fn rules_see_groups_and_roles_under_their_issuer() {
     const RULES: &str = r#"
         permit (principal in Group::"ops@login", action, resource);
         permit (principal in Role::"reader@login", action, resource == Tool::"fx.fx_echo");

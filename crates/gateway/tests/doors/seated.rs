@@ -1,4 +1,4 @@
-//! Servers that sit in rooms: what others call there goes the way of every call, and a proposal waits at the gate as it waits in the room.
+//! Servers seated in rooms: calls there go the way of every call, and a proposal waits both at the gate and in the room.
 
 use gateway::admin::shapes::{ApprovalShown, AuditEntry};
 use policy::approval::Standing;
@@ -9,13 +9,13 @@ use crate::recorded::{read, recording};
 use crate::rooms::{FULL, PROPOSES, participant};
 use crate::world::{Era, Socket, World, bounded, eventually, fixture, token};
 
-/// The room `ops`, in which `fx` sits and the whole tree as `all`; `ann` and `bob` may do everything, and `bot` proposes.
+/// Configures the room `ops` with seats for `fx` and, as `all`, for the whole tree; `ann` and `bob` may do everything, and `bot` proposes.
 fn ops(more: &str) -> String {
     let people = [("ann", FULL), ("bob", FULL), ("bot", PROPOSES)].map(|(who, may)| participant(who, &["ops"], may)).concat();
     format!("{people}[room.ops]\nseats = [\"fx\"]\ntree = \"all\"\nadmins = [\"ann\"]\n{more}{}", fixture("fx", Era::Initialize))
 }
 
-/// Comes in once all that sits there does.
+/// Joins once all seats are taken.
 async fn join(world: &World, who: &str) -> Socket {
     eventually(async || (world.gateway.rooms()[0].participants >= 3).then_some(())).await;
     Socket::join(world, "topic=ops&also=mcp/reject,mcp/withdraw", &format!("secret-of-{who}")).await.0
@@ -25,7 +25,7 @@ pub(crate) fn echo(text: &str) -> Value {
     json!({"name": "fx_echo", "arguments": {"text": text}})
 }
 
-/// Asks the server that sits there for something; the answer's payload.
+/// Sends a request to the seated server, and gives the answer's payload.
 async fn asked(socket: &mut Socket, method: &str, params: Value) -> Value {
     let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let id = socket.send(&format!("mcp/request:{method}"), json!({"to": ["fx"]}), request).await;
@@ -37,14 +37,14 @@ pub(crate) async fn answer(socket: &mut Socket, id: &str) -> Value {
     message["payload"].clone()
 }
 
-/// `bot` proposes a call; the id of the proposal, and the approval that waits for it.
+/// Has `bot` propose a call. Gives the id of the proposal, and the waiting approval.
 async fn proposed(world: &World, bot: &mut Socket, person: &Person, text: &str) -> (String, ApprovalShown) {
     let payload = json!({"method": "tools/call", "params": echo(text)});
     let id = bot.send("mcp/proposal:tools/call:fx_echo", json!({"to": ["fx"]}), payload).await;
     (id, person.waiting(world).await)
 }
 
-/// `who` fulfils a proposal in the room.
+/// Has `who` fulfil a proposal in the room.
 async fn fulfils(who: &mut Socket, proposal: &str, text: &str) -> String {
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": echo(text)});
     who.send("mcp/request:tools/call:fx_echo", json!({"to": ["fx"], "correlation_id": proposal}), request).await
@@ -63,7 +63,7 @@ pub(crate) fn refused(payload: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn mx_21_a_mount_sits_in_a_room_and_others_call_its_tools() {
+async fn mx_21_others_call_tools_of_a_seated_mount() {
     bounded(async {
         let others = ["fx", "gate"].map(token).concat();
         let world = World::start(&format!("{others}{}", ops(""))).await;
@@ -103,7 +103,7 @@ async fn mx_21_a_mount_sits_in_a_room_and_others_call_its_tools() {
 }
 
 #[tokio::test]
-async fn mx_21_a_call_from_a_room_goes_the_way_of_every_call() {
+async fn mx_21_a_call_from_a_room_goes_the_usual_way() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let rules = r#"
@@ -134,7 +134,7 @@ async fn mx_21_a_call_from_a_room_goes_the_way_of_every_call() {
 }
 
 #[tokio::test]
-async fn mx_21_a_slow_server_stops_nobody_and_its_call_ends_with_its_caller() {
+async fn mx_21_a_slow_server_stops_no_other_participant() {
     bounded(async {
         let world = World::start(&ops("")).await;
         world.gateway.settled(std::time::Duration::from_secs(60)).await;
@@ -155,7 +155,7 @@ async fn mx_21_a_slow_server_stops_nobody_and_its_call_ends_with_its_caller() {
     .await;
 }
 
-/// A gate at which people approve, and the room.
+/// Starts a gate at which people approve, and the room.
 pub(crate) async fn gated() -> (World, Person, Socket, Socket) {
     let world = recording(tempfile::tempdir().unwrap(), &ops(&GATED.replace("irreversible", "off"))).await;
     world.gateway.settled(std::time::Duration::from_secs(60)).await;
@@ -165,7 +165,7 @@ pub(crate) async fn gated() -> (World, Person, Socket, Socket) {
 }
 
 #[tokio::test]
-async fn mx_22_a_proposal_waits_at_the_gate_and_what_is_approved_there_goes_out_once() {
+async fn mx_22_a_proposal_approved_at_the_gate_goes_out_once() {
     bounded(async {
         let (world, person, mut ann, mut bot) = gated().await;
         let (proposal, approval) = proposed(&world, &mut bot, &person, "x").await;
@@ -195,7 +195,7 @@ async fn mx_22_a_proposal_waits_at_the_gate_and_what_is_approved_there_goes_out_
 }
 
 #[tokio::test]
-async fn mx_22_what_is_denied_at_the_gate_is_rejected_in_the_room_and_the_reverse() {
+async fn mx_22_denial_at_the_gate_and_rejection_match() {
     bounded(async {
         let (world, person, mut ann, mut bot) = gated().await;
         let (proposal, approval) = proposed(&world, &mut bot, &person, "no").await;
@@ -221,7 +221,7 @@ async fn mx_22_what_is_denied_at_the_gate_is_rejected_in_the_room_and_the_revers
 }
 
 #[tokio::test]
-async fn mx_22_who_fulfils_in_the_room_closes_the_entry_of_the_inbox_and_no_gate_is_weakened() {
+async fn mx_22_fulfilling_in_the_room_closes_the_inbox_entry() {
     bounded(async {
         let (world, person, mut ann, mut bot) = gated().await;
         let (proposal, approval) = proposed(&world, &mut bot, &person, "x").await;
@@ -250,7 +250,7 @@ async fn mx_22_who_fulfils_in_the_room_closes_the_entry_of_the_inbox_and_no_gate
 }
 
 #[tokio::test]
-async fn mx_21_who_asks_in_a_room_hears_for_what_its_call_waits_and_why_it_is_refused() {
+async fn mx_21_a_room_hears_reasons_for_waiting_and_refusal() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), &ops(GATED)).await;
         let person = Person::at(&world, 1, "anna").await;
@@ -271,7 +271,7 @@ async fn mx_21_who_asks_in_a_room_hears_for_what_its_call_waits_and_why_it_is_re
 }
 
 #[tokio::test]
-async fn mx_21_everybody_hears_that_what_sits_in_a_room_lists_something_else() {
+async fn mx_21_everybody_hears_of_a_seats_changed_list() {
     bounded(async {
         let world = World::start(&ops("")).await;
         world.gateway.settled(std::time::Duration::from_secs(60)).await;
@@ -294,7 +294,7 @@ async fn mx_21_everybody_hears_that_what_sits_in_a_room_lists_something_else() {
 }
 
 #[tokio::test]
-async fn mx_22_inbox_and_room_race_and_each_proposal_is_made_once() {
+async fn mx_22_racing_inbox_and_room_make_a_proposal_once() {
     bounded(async {
         let (world, person, mut ann, mut bot) = gated().await;
         for round in 0..20 {
@@ -316,7 +316,7 @@ async fn mx_22_inbox_and_room_race_and_each_proposal_is_made_once() {
 }
 
 #[tokio::test]
-async fn so_many_proposals_to_one_seat_wait_at_the_gate_and_the_others_are_left_to_the_room() {
+async fn waiting_proposals_to_a_seat_are_bounded() {
     bounded(async {
         let other = participant("bit", &["ops"], PROPOSES);
         let world = recording(tempfile::tempdir().unwrap(), &format!("{other}{}", ops(&GATED.replace("irreversible", "off")))).await;

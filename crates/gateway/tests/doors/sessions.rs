@@ -1,4 +1,4 @@
-//! Sessions and requests on the wire: their ends, streams taken up again, cancellation as each era means it, and bytes that stay.
+//! Sessions and requests on the wire: endings, resumed streams, cancellation in each era, and bytes that stay.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ async fn cancelled(client: &Client) -> u64 {
     stats["result"]["structuredContent"]["cancelled"].as_u64().unwrap_or_else(|| panic!("{stats}"))
 }
 
-/// Begins a call that reports progress and would take a minute; its stream, with the first report read.
+/// Begins a call of a minute with reports of progress, and gives the stream behind the first report.
 async fn slow(client: &Client, id: &Value) -> crate::world::Reply {
     let params = json!({"name": SLOW, "arguments": {"ms": 60_000, "steps": 600}, "_meta": {"progressToken": "p"}});
     let mut reply = client.begin_as(id.clone(), "tools/call", params).await;
@@ -52,7 +52,7 @@ async fn the_stateless_era_has_neither_get_nor_delete() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_cancels_nothing_and_the_answer_waits_for_who_comes_back() {
+async fn an_answer_waits_for_a_lost_client_to_return() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Initialize)).await;
         let client = Client::ready(&world, Era::Initialize).await;
@@ -110,7 +110,7 @@ async fn ax_06_a_call_of_a_session_is_cancelled_by_notification() {
 }
 
 #[tokio::test]
-async fn duplicate_keys_are_refused_at_any_depth_and_batches_everywhere() {
+async fn duplicate_keys_and_batches_are_refused() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         for era in BOTH {
@@ -200,7 +200,7 @@ async fn ax_40_a_session_is_there_for_its_own_principal_only() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_sessions_and_who_leaves_makes_room() {
+async fn sessions_are_bounded_and_leaving_makes_room() {
     bounded(async {
         let world = World::start("[limits]\nsessions = 2\n").await;
         let [first, _second] = [Client::ready(&world, Era::Initialize).await, Client::ready(&world, Era::Initialize).await];
@@ -215,7 +215,7 @@ async fn there_are_only_so_many_sessions_and_who_leaves_makes_room() {
 }
 
 #[tokio::test]
-async fn what_headers_say_of_a_request_is_what_its_body_says_or_it_is_refused() {
+async fn headers_contradicting_the_body_are_refused() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;
         let client = Client::ready(&world, Era::Stateless).await;
@@ -253,7 +253,7 @@ async fn what_headers_say_of_a_request_is_what_its_body_says_or_it_is_refused() 
 }
 
 #[tokio::test]
-async fn an_argument_that_a_tool_wants_in_a_header_is_there_as_the_body_has_it_or_the_call_is_refused() {
+async fn a_header_argument_must_match_the_body() {
     bounded(async {
         let region = json!({"region": {"type": "string", "x-mcp-header": "Region"}});
         let tool = json!({"name": "look", "inputSchema": {"type": "object", "properties": region}, "annotations": {"readOnlyHint": true}});

@@ -1,4 +1,4 @@
-//! What a client is shown: profiles, names, endpoints of one mount, and three tools in place of many.
+//! Views of a client: profiles, names, endpoints of one mount, and three meta-tools in place of many.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::world::{Client, Era, World, bounded, fixture, fixture_with, token};
 const BOTH: [Era; 2] = [Era::Initialize, Era::Stateless];
 
 #[tokio::test]
-async fn a_profile_goes_by_the_name_of_the_client_and_by_token_before_that() {
+async fn a_tokens_profile_precedes_the_clients() {
     let profiles = r#"
 [profile.careful]
 clients = ["care*"]

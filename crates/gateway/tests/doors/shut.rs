@@ -1,10 +1,10 @@
-//! A gate stays shut to strangers whatever is done to its configuration while it runs. The callers here come from an address that is not the
-//! loopback, which is all that tells another machine from this one.
+//! A gate stays shut to strangers whatever happens to its configuration. The callers here come from an address other than the loopback, as
+//! if from another machine.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gateway::Reloaded;
+use gateway::ReloadOutcome;
 use gateway::trust::ca::Ca;
 use http::Request;
 use http_body_util::Full;
@@ -18,7 +18,7 @@ use crate::world::{Client, Era, Reply, World, bounded, parse, send, token};
 
 const LOCALHOST: (&str, &str) = ("host", "localhost");
 
-/// The status of a short call of each era, as somebody who says `Host: localhost` and shows this token, if any.
+/// Makes a short call of each era, with `Host: localhost` and this token, if any, and gives the statuses.
 async fn statuses(world: &World, secret: Option<&str>) -> [u16; 2] {
     let mut seen = [0; 2];
     for (at, era) in [Era::Initialize, Era::Stateless].into_iter().enumerate() {
@@ -38,20 +38,20 @@ async fn get(world: &World, path: &str) -> Reply {
     send(world.addr, None, request).await
 }
 
-/// A file beside others that a gate reads.
+/// Writes a configuration into a directory.
 fn written(dir: &TempDir, text: &str) -> PathBuf {
     let path = dir.path().join("banyan.toml");
     std::fs::write(&path, text).unwrap();
     path
 }
 
-/// A gate of that file on a network.
+/// Starts a gate of that file on a network.
 async fn serving(path: &Path) -> World {
     World::on_a_network(&std::fs::read_to_string(path).unwrap()).await
 }
 
-fn kept(reloaded: Reloaded) -> (String, Vec<String>) {
-    let Reloaded::Kept { error, revoked } = reloaded else { panic!("{reloaded:?}") };
+fn kept(reloaded: ReloadOutcome) -> (String, Vec<String>) {
+    let ReloadOutcome::Kept { error, revoked } = reloaded else { panic!("{reloaded:?}") };
     (error, revoked.iter().map(ToString::to_string).collect())
 }
 
@@ -73,7 +73,7 @@ async fn h0_a_configuration_that_opens_a_network_listener_is_refused() {
 }
 
 #[tokio::test]
-async fn h0_a_network_listener_stays_shut_when_the_last_issuer_or_client_authority_is_taken_out() {
+async fn h0_removing_the_last_credential_source_opens_no_network_listener() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let keys = dir.path().join("keys.json");
@@ -97,7 +97,7 @@ async fn h0_a_network_listener_stays_shut_when_the_last_issuer_or_client_authori
 }
 
 #[tokio::test]
-async fn h0_without_a_credential_only_callers_on_this_machine_are_let_in_whatever_host_says() {
+async fn h0_without_credentials_only_this_machine_is_let_in() {
     bounded(async {
         let elsewhere = World::on_a_network("[registry]\ninsecure = true\n").await;
         assert_eq!(statuses(&elsewhere, None).await, [403; 2]);
@@ -112,7 +112,7 @@ async fn h0_without_a_credential_only_callers_on_this_machine_are_let_in_whateve
 }
 
 #[tokio::test]
-async fn h0_a_removed_token_is_void_at_once_although_its_file_is_refused() {
+async fn h0_a_removed_token_is_void_despite_a_refused_file() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let (ann, bob) = (token("ann"), token("bob"));
@@ -141,14 +141,14 @@ async fn h0_a_removed_token_is_void_at_once_although_its_file_is_refused() {
         assert_eq!(statuses(&world, None).await, [401; 2]);
 
         written(&dir, &ann);
-        assert!(matches!(world.gateway.reload(&path, None), Reloaded::Applied(_)));
+        assert!(matches!(world.gateway.reload(&path, None), ReloadOutcome::Applied(_)));
         assert_eq!((statuses(&world, Some("secret-of-ann")).await, world.gateway.not_in_force()), ([200; 2], None));
     })
     .await;
 }
 
 #[tokio::test]
-async fn e5_a_removed_token_is_void_although_its_file_is_no_text() {
+async fn e5_a_removed_token_is_void_though_unreadable() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let (ann, bob) = (token("ann"), token("bob"));
@@ -162,7 +162,7 @@ async fn e5_a_removed_token_is_void_although_its_file_is_no_text() {
 }
 
 #[tokio::test]
-async fn h0_a_gate_on_the_loopback_whose_last_token_goes_with_a_refused_file_lets_nobody_in_until_a_good_one_comes() {
+async fn h0_losing_the_last_token_lets_nobody_in() {
     bounded(async {
         let dir = tempfile::tempdir().unwrap();
         let path = written(&dir, &token("ann"));
@@ -171,14 +171,14 @@ async fn h0_a_gate_on_the_loopback_whose_last_token_goes_with_a_refused_file_let
         assert_eq!(kept(world.gateway.reload(&path, None)).1, ["- token ann"]);
         assert_eq!((statuses(&world, Some("secret-of-ann")).await, statuses(&world, None).await), ([401; 2], [401; 2]));
         written(&dir, "# no token is meant to be here\n");
-        assert!(matches!(world.gateway.reload(&path, None), Reloaded::Applied(_)));
+        assert!(matches!(world.gateway.reload(&path, None), ReloadOutcome::Applied(_)));
         assert_eq!(statuses(&world, None).await, [200; 2]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn h0_a_certificate_counts_no_more_when_its_authority_is_taken_out_also_on_a_connection_that_has_shown_it() {
+async fn h0_a_removed_authority_voids_certificates_on_open_connections() {
     bounded(async {
         let (world, ca) = certified(&token("ci")).await;
         let own = tempfile::tempdir().unwrap();

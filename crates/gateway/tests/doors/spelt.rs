@@ -1,4 +1,4 @@
-//! Proposals to a server that sits in a room, whose kinds name the tool or leave that to the payload: either way a call is made once.
+//! Proposals to a seated server, with the tool named in the kind or only in the payload: either way a call is made once.
 
 use policy::approval::Standing;
 use serde_json::json;
@@ -6,11 +6,11 @@ use serde_json::json;
 use crate::seated::{answer, echo, gated, refused, said, standing};
 use crate::world::bounded;
 
-/// The kinds of one call, with and without its tool.
+/// Both kinds of the same call, with and without the tool.
 const SPELT: [&str; 2] = ["tools/call", "tools/call:fx_echo"];
 
 #[tokio::test]
-async fn a4_what_people_approve_is_carried_out_however_it_was_proposed() {
+async fn a4_approvals_are_carried_out_for_either_kind() {
     bounded(async {
         let (world, person, mut ann, mut bot) = gated().await;
         for kind in SPELT {
@@ -29,7 +29,7 @@ async fn a4_what_people_approve_is_carried_out_however_it_was_proposed() {
 }
 
 #[tokio::test]
-async fn a4_a_proposal_is_fulfilled_once_in_the_room_however_both_kinds_are_spelt() {
+async fn a4_a_proposal_is_fulfilled_once_for_either_kind() {
     bounded(async {
         let (world, person, mut ann, mut bot) = gated().await;
         for (proposed, asked) in SPELT.iter().flat_map(|one| SPELT.map(|other| (*one, other))) {

@@ -1,4 +1,4 @@
-//! Confirmations by whoever brings no more than a proof: a stranger costs nobody a turn, and keeps to the rules of the door.
+//! Confirmations by strangers with no more than a proof: a stranger costs nobody a turn, and keeps to the rules of the door.
 
 use gateway::admin::shapes::ApprovalShown;
 use http::StatusCode;
@@ -12,7 +12,7 @@ fn path(id: &str) -> String {
     format!("/-/approvals/{id}/confirm")
 }
 
-/// Confirms without a token; the status and what is said.
+/// Confirms without a token, and gives status and text.
 async fn confirm(client: Client, proof: &Value) -> (StatusCode, String) {
     let mut reply = client.post(&json!({"proof": proof}).to_string(), &[]).await;
     let said = reply.next().await.map(|event| event.raw).unwrap_or_default();
@@ -23,7 +23,7 @@ fn stranger(world: &World, id: &str) -> Client {
     Client::new(world, Era::Stateless).at(&path(id))
 }
 
-/// A call that waits for a person, and a proof of that person over something else.
+/// Begins a call that waits for a person, and makes that person's proof of something else.
 async fn waiting(world: &World) -> (Person, ApprovalShown, Value) {
     let person = Person::at(world, 1, "anna").await;
     plain(world, Era::Stateless).await.tool("fx__fx_echo", json!({"text": "x"})).await;
@@ -32,7 +32,7 @@ async fn waiting(world: &World) -> (Person, ApprovalShown, Value) {
 }
 
 #[tokio::test]
-async fn m14_a_made_up_id_is_refused_without_a_turn_of_whoever_decides() {
+async fn m14_a_made_up_id_costs_the_desk_no_turn() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("banyan.db");
@@ -49,7 +49,7 @@ async fn m14_a_made_up_id_is_refused_without_a_turn_of_whoever_decides() {
 }
 
 #[tokio::test]
-async fn m14_an_address_confirms_in_vain_only_so_often_and_the_record_counts_the_rest() {
+async fn m14_failed_confirmations_of_an_address_are_bounded_and_recorded() {
     bounded(async {
         let world = recording(tempfile::tempdir().unwrap(), &format!("{GATED}{}", fixture("fx", Era::Stateless))).await;
         let (person, approval, proof) = waiting(&world).await;
@@ -75,7 +75,7 @@ async fn m14_an_address_confirms_in_vain_only_so_often_and_the_record_counts_the
 }
 
 #[tokio::test]
-async fn e4_made_up_ids_keep_nobody_from_confirming_who_has_the_same_address() {
+async fn e4_made_up_ids_block_nobody_at_the_same_address() {
     bounded(async {
         let world = World::start(&format!("{GATED}{}", fixture("fx", Era::Stateless))).await;
         let (_person, ApprovalShown { id, .. }, proof) = waiting(&world).await;

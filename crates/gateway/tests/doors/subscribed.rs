@@ -1,5 +1,4 @@
-//! Subscriptions to resources of servers that are slow to take them: whoever subscribes is answered when all servers and gates on the way
-//! will tell, so that nothing that changes after the answer is missed.
+//! Subscriptions at slow servers: the answer comes when all servers and gates on the way will tell, so that no later change is missed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,9 +9,9 @@ use crate::registered::open;
 use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, Reply, World, bounded, eventually};
 
-/// A server of either era. It takes a subscription when its tool `agree` is called, and not before; `refusing` takes none, `silent` agrees and does
-/// not say to what, `untagged` not to which stream, `choosy` agrees to nothing that it was asked for. `touch` changes a resource, of which it tells nobody but those whose subscription it has taken; `waiting` says how many wait; `streams` what is open;
-/// `end` ends all streams.
+/// A server of either era. Takes a subscription when the tool `agree` is called, and not before; `refusing` takes none, `silent` agrees
+/// without saying to what, `untagged` without saying for which stream, `choosy` agrees to nothing asked for. `touch` changes a resource and
+/// tells subscribers only; `waiting` counts waiting subscriptions; `streams` counts open streams; `end` ends all streams.
 const SLOW: &str = r#"
 import json, sys
 era, how = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
@@ -82,11 +81,11 @@ for line in sys.stdin:
 const ONE: &str = "test://one";
 const TWO: &str = "test://two";
 
-/// Gates one above the other, the topmost last, over a slow server of that era; and how its tools begin at the top.
+/// Gates stacked over a slow server of an era, the topmost last, and the prefix of the server's tools at the top.
 struct Chain {
     gates: Vec<World>,
     prefix: String,
-    /// The configuration of the lowest.
+    /// Configuration of the lowest gate.
     lowest: String,
 }
 
@@ -119,7 +118,7 @@ impl Chain {
     }
 }
 
-/// Subscribes as its era has it; gives the answer, and where updates come.
+/// Subscribes in the manner of the era. Gives the answer, and the stream of updates.
 async fn subscribe(client: &Client, uri: &str) -> (Value, Reply) {
     match client.era {
         Era::Initialize => {
@@ -199,7 +198,7 @@ async fn ax_06_who_subscribed_before_hears_on_while_another_subscription_waits()
 }
 
 #[tokio::test]
-async fn ax_06_what_may_have_changed_while_a_stream_was_broken_is_told() {
+async fn ax_06_possible_changes_during_a_broken_stream_are_told() {
     bounded(async {
         let chain = Chain::of(2, Era::Stateless, &[]).await;
         let (client, other) = (Client::ready(chain.top(), Era::Initialize).await, Client::ready(chain.top(), Era::Stateless).await);
@@ -241,7 +240,7 @@ async fn ax_06_a_subscription_outlives_another_configuration_of_its_server() {
 }
 
 #[tokio::test]
-async fn ax_06_a_subscription_is_there_when_a_server_registers_again_after_its_segment_was_gone() {
+async fn ax_06_a_subscription_survives_a_servers_registering_again() {
     for (down, up) in Era::PAIRS {
         bounded(async {
             let (world, gate) = open(up).await;
@@ -266,7 +265,7 @@ async fn ax_06_a_subscription_is_there_when_a_server_registers_again_after_its_s
 }
 
 #[tokio::test]
-async fn ax_06_of_two_servers_with_one_uri_each_tells_those_who_subscribed_to_its_own() {
+async fn ax_06_same_uri_of_two_servers_has_separate_subscribers() {
     for (down, up) in Era::PAIRS {
         bounded(async {
             let (world, gate) = open(up).await;
@@ -326,7 +325,7 @@ async fn ax_06_a_server_that_tells_nobody_is_not_subscribed_to() {
 }
 
 #[tokio::test]
-async fn ax_06_a_server_that_agrees_without_saying_to_what_has_promised_nothing() {
+async fn ax_06_an_acknowledgement_without_filter_promises_nothing() {
     bounded(async {
         let chain = Chain::of(1, Era::Stateless, &["silent"]).await;
         let client = Client::ready(chain.top(), Era::Initialize).await;
@@ -337,7 +336,7 @@ async fn ax_06_a_server_that_agrees_without_saying_to_what_has_promised_nothing(
 }
 
 #[tokio::test]
-async fn ax_06_a_server_that_does_not_say_to_which_stream_it_agrees_is_taken_by_its_word() {
+async fn ax_06_an_acknowledgement_without_stream_id_is_accepted() {
     for down in [Era::Initialize, Era::Stateless] {
         bounded(async {
             let chain = Chain::of(1, Era::Stateless, &["untagged"]).await;

@@ -1,23 +1,23 @@
-//! The tasks extension at the doors: statuses on a listener's stream, and whose a task is.
+//! The tasks extension at the doors: statuses on a listener's stream, and the owner of a task.
 
 use serde_json::{Value, json};
 
 use crate::world::{Client, Era, Recorder, Reply, World, bounded, fixture, token};
 
-/// A client that has the extension.
+/// Makes a client with the extension.
 fn able(world: &World) -> Client {
     let mut client = Client::new(world, Era::Stateless);
     client.capabilities = json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
     client
 }
 
-/// A task that waits for the answer to a question.
+/// Begins a task that waits for an answer.
 async fn begun(client: &Client, tool: &str) -> String {
     let made = client.tool(tool, json!({"filename": "f"})).await;
     made["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned()
 }
 
-/// Answers it, so that the task goes on to its end.
+/// Answers, so that the task goes on to the end.
 async fn answered(client: &Client, id: &str) {
     let accepted = json!({"confirm": {"action": "accept", "content": {"confirm": true}}});
     loop {
@@ -29,7 +29,7 @@ async fn answered(client: &Client, id: &str) {
     assert_eq!(told["result"]["resultType"], "complete", "{told}");
 }
 
-/// Listens, and what of it is honoured.
+/// Listens, and gives the honoured filter.
 async fn listening(client: &Client, id: Value, filter: Value) -> (Reply, Value) {
     let mut stream = client.begin_as(id, "subscriptions/listen", json!({"notifications": filter})).await;
     let mut first = stream.next().await.unwrap().value;
@@ -38,7 +38,7 @@ async fn listening(client: &Client, id: Value, filter: Value) -> (Reply, Value) 
 }
 
 #[tokio::test]
-async fn ax_06_a_tasks_statuses_reach_the_stream_that_asked_for_them() {
+async fn ax_06_task_statuses_reach_the_listening_stream() {
     bounded(async {
         let world = World::start(&format!("{}{}", fixture("a", Era::Stateless), fixture("b", Era::Stateless))).await;
         let client = able(&world);
@@ -94,7 +94,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn a_status_of_the_initialize_era_goes_to_whoever_began_the_task() {
+async fn an_initialize_era_status_goes_to_the_tasks_owner() {
     bounded(async {
         let server = format!("[mount.s]\ncommand = \"python3\"\nargs = [\"-c\", '''{OF_SESSIONS}''']\n");
         let world = World::start(&format!("{}{}{server}", token("ann"), token("bob"))).await;
@@ -146,7 +146,7 @@ async fn a_task_is_nobodys_business_but_its_own_principals() {
 }
 
 #[tokio::test]
-async fn a_request_about_a_task_is_refused_unless_mcp_name_is_the_tasks_id() {
+async fn a_task_request_needs_mcp_name_with_its_id() {
     bounded(async {
         let up = Recorder::start(Era::Stateless).await;
         let world = World::start(&format!("[mount.up]\nurl = \"http://{}/mcp\"\n", up.addr)).await;

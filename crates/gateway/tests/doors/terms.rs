@@ -1,4 +1,4 @@
-//! On which terms servers register: a changed section `[registry]`, and a state directory in which nothing can be kept.
+//! Terms of registration: a changed section `[registry]`, and an unwritable state directory.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn reason(answer: &Value) -> &Value {
     &answer["error"]["data"]["reason"]
 }
 
-/// The names of all tools, in the order of the alphabet.
+/// Lists the names of all tools, sorted.
 async fn tools(gate: &Client) -> Vec<String> {
     let mut tools = gate.tools().await;
     tools.sort();
@@ -24,7 +24,7 @@ async fn ended(gate: &Client, session: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_changed_registry_holds_at_once_and_says_what_changed() {
+async fn a_changed_registry_holds_at_once_and_tells_differences() {
     bounded(async {
         let people = format!("{}{}", token("edge-1"), token("edge-2"));
         let world = World::start(&people).await;
@@ -57,7 +57,7 @@ async fn a_changed_registry_holds_at_once_and_says_what_changed() {
 }
 
 #[tokio::test]
-async fn ax_12_nobody_registers_while_it_cannot_be_kept_whose_a_segment_is() {
+async fn ax_12_nobody_registers_while_owners_can_not_be_kept() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("banyan.db");

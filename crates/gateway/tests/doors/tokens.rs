@@ -1,4 +1,4 @@
-//! Signed tokens at the door: what an authorization server issued for this gate is taken, and of everything else it is said why not.
+//! Signed tokens at the door: tokens issued for this gate are taken, and all others are refused with a reason.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -36,7 +36,7 @@ fn claims(changed: &Value) -> Value {
     claims
 }
 
-/// A gate that takes tokens signed with `key`.
+/// Starts a gate that takes tokens signed with `key`.
 async fn taking(key: &KeyPair) -> World {
     taking_with(key, "").await
 }
@@ -55,7 +55,7 @@ fn bearer(world: &World, era: Era, token: &str) -> Client {
 }
 
 #[tokio::test]
-async fn a_token_of_an_issuer_lets_its_holder_in_and_those_of_ours_still_do() {
+async fn issuers_tokens_and_own_tokens_are_let_in() {
     bounded(async {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let world = taking(&key).await;
@@ -77,7 +77,7 @@ async fn a_token_of_an_issuer_lets_its_holder_in_and_those_of_ours_still_do() {
 }
 
 #[tokio::test]
-async fn ax_40_a_token_is_taken_only_when_it_was_issued_for_this_gate_and_is_good() {
+async fn ax_40_only_good_tokens_for_this_gate_are_taken() {
     bounded(async {
         let (key, other) = (KeyPair::generate_for(&PKCS_ED25519).unwrap(), KeyPair::generate_for(&PKCS_ED25519).unwrap());
         let world = taking(&key).await;
@@ -164,7 +164,7 @@ async fn ax_40_a_link_ends_with_the_token_that_opened_it() {
 }
 
 #[tokio::test]
-async fn ax_40_a_call_is_answered_though_its_token_expires_and_a_seat_and_a_view_end_with_it() {
+async fn ax_40_expiry_ends_seat_and_view_but_no_call() {
     bounded(async {
         let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
         let world = taking_with(&key, "[rooms]\nopen = true\n").await;
@@ -192,7 +192,7 @@ async fn ax_40_a_call_is_answered_though_its_token_expires_and_a_seat_and_a_view
 }
 
 #[tokio::test]
-async fn ax_40_who_only_looks_on_sees_nothing_more_when_its_token_is_taken_away() {
+async fn ax_40_a_watchers_events_end_with_its_token() {
     bounded(async {
         let (ann, ci) = (token("ann"), token("ci"));
         let world = World::start(&format!("{ann}{ci}")).await;

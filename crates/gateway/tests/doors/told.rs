@@ -1,4 +1,4 @@
-//! Whoever is told what waits: one that does not answer keeps no other waiting.
+//! Receivers of news about waiting calls: a silent receiver keeps no other waiting.
 
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -7,7 +7,7 @@ use crate::held::{Person, plain};
 use crate::world::{Era, World, bounded, eventually, fixture};
 
 #[tokio::test]
-async fn somebody_else_is_told_before_a_call_expires_though_a_webhook_never_answers() {
+async fn a_silent_webhook_delays_no_other_receiver() {
     bounded(async {
         // What connects to it is taken by the system and heard by nobody.
         let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,4 @@
-//! Gates and clients that know each other by certificates: TLS on the listener, joining, renewing, taking back. Tokens are tried in `tokens`.
+//! Gates and clients with certificates: TLS on the listener, joining, renewing, revoking. Does not try tokens: see `tokens`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::world::{Client, Era, World, bounded, eventually, fixture, protect, se
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// A gate with an authority of its own, which takes what that has certified.
+/// Starts a gate with an authority of its own, whose certificates it takes.
 pub(crate) async fn certified(more: &str) -> (World, Ca) {
     let state = tempfile::tempdir().unwrap();
     let ca = Ca::init(&Ca::dir(state.path()), &["localhost".into()]).unwrap();
@@ -38,7 +38,7 @@ pub(crate) fn tls(ca: &Ca, more: &str) -> String {
     format!("[tls]\ncertificate = {:?}\nkey = {:?}\nclient_ca = {:?}\n{more}\n", ca.gate_file(), ca.gate_key_file(), ca.authority_file())
 }
 
-/// A client that trusts `ca` and shows what is given.
+/// Makes a client that trusts `ca` and shows `own`.
 fn client(ca: &Path, own: Option<(&Path, &Path)>, versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(ca).unwrap()).unwrap();
@@ -67,7 +67,7 @@ pub(crate) async fn join(world: &World, own: &Path, token: &JoinToken, name: &st
     enrol(own, &url, token, Some(name)).await
 }
 
-/// One short answer: its status, and its body as JSON.
+/// Makes a request, and gives status and JSON body.
 async fn ask(world: &World, tls: &Arc<ClientConfig>, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let body = Full::new(Bytes::from(body.to_string()));
     let request = Request::builder().method(method).uri(path).header("host", "localhost").body(body).unwrap();
@@ -77,7 +77,7 @@ async fn ask(world: &World, tls: &Arc<ClientConfig>, method: &str, path: &str, b
 }
 
 #[tokio::test]
-async fn ax_42_a_listener_with_tls_takes_nothing_older_than_1_3_and_nothing_plain() {
+async fn ax_42_a_tls_listener_takes_only_tls_1_3() {
     bounded(async {
         let (world, ca) = certified(&fixture("fx", Era::Stateless)).await;
         let old = client(&ca.authority_file(), None, &[&version::TLS12]);
@@ -94,7 +94,7 @@ async fn ax_42_a_listener_with_tls_takes_nothing_older_than_1_3_and_nothing_plai
 }
 
 #[tokio::test]
-async fn ax_13_whoever_joined_is_known_by_its_certificate_and_nobody_else_is() {
+async fn ax_13_only_joined_gates_are_known_by_certificate() {
     bounded(async {
         let (world, ca) = certified(&fixture("fx", Era::Stateless)).await;
         let own = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ async fn rules_may_speak_of_whoever_shows_a_certificate() {
 }
 
 #[tokio::test]
-async fn a_long_answer_and_events_come_through_tls_as_they_do_without() {
+async fn long_answers_and_events_come_through_tls() {
     bounded(async {
         let (world, ca) = certified(&format!("{}{}", token("ann"), fixture("fx", Era::Stateless))).await;
         for era in [Era::Initialize, Era::Stateless] {
@@ -153,7 +153,7 @@ async fn a_long_answer_and_events_come_through_tls_as_they_do_without() {
 }
 
 #[tokio::test]
-async fn a_token_lets_one_in_and_only_at_the_gate_that_made_it() {
+async fn an_invitation_admits_one_at_its_own_gate() {
     bounded(async {
         let ((world, ca), (other, _)) = (certified("").await, certified("").await);
         let own = tempfile::tempdir().unwrap();
@@ -173,7 +173,7 @@ async fn a_token_lets_one_in_and_only_at_the_gate_that_made_it() {
 }
 
 #[tokio::test]
-async fn another_child_of_an_authority_is_not_taken_for_its_gate() {
+async fn a_child_is_not_taken_for_its_authoritys_gate() {
     bounded(async {
         let (world, ca) = certified("").await;
         let own = tempfile::tempdir().unwrap();
@@ -189,7 +189,7 @@ async fn another_child_of_an_authority_is_not_taken_for_its_gate() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_renewed_by_its_holder_until_it_is_taken_back() {
+async fn a_certificate_is_renewed_until_revoked() {
     bounded(async {
         let (world, ca) = certified("").await;
         let own = tempfile::tempdir().unwrap();
@@ -220,7 +220,7 @@ async fn a_certificate_is_renewed_by_its_holder_until_it_is_taken_back() {
 }
 
 #[tokio::test]
-async fn new_files_hold_for_new_connections_and_bad_ones_change_nothing() {
+async fn new_tls_files_hold_and_bad_ones_change_nothing() {
     bounded(async {
         let (world, ca) = certified("").await;
         let old = nobody(&ca);
@@ -242,7 +242,7 @@ async fn new_files_hold_for_new_connections_and_bad_ones_change_nothing() {
 }
 
 #[tokio::test]
-async fn everybody_needs_a_certificate_where_it_is_required_but_whoever_joins() {
+async fn only_joining_needs_no_certificate_where_required() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let ca = Ca::init(&Ca::dir(state.path()), &["localhost".into()]).unwrap();
@@ -281,7 +281,7 @@ async fn ax_42_a_gate_is_reached_over_mutual_tls() {
 }
 
 #[tokio::test]
-async fn ax_42_a_gate_is_not_reached_in_plain_text_unless_somebody_says_so() {
+async fn ax_42_plain_text_to_a_gate_must_be_configured() {
     bounded(async {
         let below = World::start(&format!("allowed_hosts = [\"[::ffff:7f00:1]\"]\n{}", fixture("fx", Era::Stateless))).await;
         // This machine, under an address that does not look like it.
@@ -297,7 +297,7 @@ async fn ax_42_a_gate_is_not_reached_in_plain_text_unless_somebody_says_so() {
 }
 
 #[tokio::test]
-async fn ax_42_what_is_configured_for_a_gate_is_not_sent_in_plain_text_to_find_out_that_it_is_one() {
+async fn ax_42_a_gates_credentials_are_not_sent_in_plain_probes() {
     bounded(async {
         let open = World::start("allowed_hosts = [\"[::ffff:7f00:1]\"]\n").await;
         let closed = World::start(&token("ann")).await;
@@ -319,14 +319,14 @@ async fn ax_42_what_is_configured_for_a_gate_is_not_sent_in_plain_text_to_find_o
     .await;
 }
 
-/// What a child with a certificate says of a parent.
+/// Configures a child with a certificate, and a parent.
 fn joining_by(world: &World, more: &str) -> String {
     let beat = "[node]\nsegment = \"leaf\"\nheartbeat = \"400ms\"\n";
     let url = format!("https://127.0.0.1:{}", world.addr.port());
     format!("{}{beat}[[parent]]\nurl = \"{url}\"\n{more}\n", fixture("fx", Era::Stateless))
 }
 
-/// What a call says that is under way while something happens.
+/// Runs `what` during a call, and gives the call's answer.
 async fn meanwhile(client: &Client, what: impl Future<Output = ()>) -> (Value, Duration) {
     let call = async {
         let steps = json!({"ms": 20_000, "steps": 1});
@@ -364,7 +364,7 @@ async fn ax_13_a_link_ends_with_the_certificate_that_opened_it() {
 }
 
 #[tokio::test]
-async fn a_link_ends_when_its_token_is_taken_out_of_the_configuration() {
+async fn a_link_ends_with_its_removed_token() {
     bounded(async {
         let world = World::start(&format!("{}{}{}", taking(), token("ann"), token("edge"))).await;
         let parent = format!("[node]\nsegment = \"leaf\"\nheartbeat = \"400ms\"\n[[parent]]\nurl = \"http://{}\"\n", world.addr);

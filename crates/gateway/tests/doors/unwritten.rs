@@ -1,4 +1,4 @@
-//! A store that fails at one moment or another: what could not be written has not happened, and once it can be all goes on from there.
+//! A store that fails for a moment: an unwritten step has not happened, and all goes on as soon as writing works again.
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use crate::asked::text;
 use crate::held::{GATED, Person, plain, reason};
 use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
-/// A gate whose store can be made to fail.
-struct Failing {
+/// A gate with a store that can be made to fail.
+struct FailingStore {
     world: World,
     person: Person,
     client: Client,
 }
 
-impl Failing {
+impl FailingStore {
     async fn start() -> Self {
         let world = World::start(&format!("{GATED}{}", fixture("fx", Era::Stateless))).await;
         let person = Person::at(&world, 1, "anna").await;
@@ -28,7 +28,7 @@ impl Failing {
         store.execute_batch(sql).unwrap();
     }
 
-    /// From now on nothing can be written that stands like this.
+    /// Lets every write with this standing fail from now on.
     fn fails(&self, standing: &str) {
         self.store(&format!(
             "CREATE TRIGGER full BEFORE INSERT ON approvals WHEN NEW.body LIKE '%\"standing\":\"{standing}\"%' \
@@ -44,13 +44,13 @@ impl Failing {
         self.client.tool("fx__fx_echo", json!({"text": "x"})).await
     }
 
-    /// Asks for the call, and has it agreed to.
+    /// Asks for the call, and has it approved.
     async fn agreed(&self) {
         assert_eq!(self.echo().await["result"]["isError"], true);
         self.person.approve(&self.person.waiting(&self.world).await).await;
     }
 
-    /// How all that is remembered stands, in memory and on the disk.
+    /// Lists the standing of all approvals, in memory and on the disk.
     async fn standings(&self) -> (Vec<String>, Vec<String>) {
         let standing = |approval: &Value| approval["standing"].as_str().unwrap().to_owned();
         let all: Value = self.person.admin.get("/-/approvals", &[("all", "true")]).await.unwrap();
@@ -67,9 +67,9 @@ fn both(standing: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test]
-async fn ax_46_a_release_that_could_not_be_written_frees_nothing_when_the_store_works_again() {
+async fn ax_46_an_unwritten_release_frees_nothing_later() {
     bounded(async {
-        let gate = Failing::start().await;
+        let gate = FailingStore::start().await;
         assert_eq!(gate.echo().await["result"]["isError"], true);
         let approval = gate.person.waiting(&gate.world).await;
         gate.fails("released");
@@ -87,10 +87,10 @@ async fn ax_46_a_release_that_could_not_be_written_frees_nothing_when_the_store_
 }
 
 #[tokio::test]
-async fn ax_46_a_call_of_which_can_not_be_written_that_it_goes_out_does_not_and_stays_agreed_to() {
+async fn ax_46_an_unwritable_dispatch_keeps_the_call_approved() {
     bounded(async {
         for waits in [false, true] {
-            let gate = Failing::start().await;
+            let gate = FailingStore::start().await;
             gate.fails("dispatched");
             let told = if waits {
                 let params = json!({"name": "fx__fx_echo", "arguments": {"text": "x"}, "_meta": {"progressToken": "mine"}});
@@ -112,9 +112,9 @@ async fn ax_46_a_call_of_which_can_not_be_written_that_it_goes_out_does_not_and_
 }
 
 #[tokio::test]
-async fn ax_46_how_a_call_ended_is_written_as_soon_as_it_can_be() {
+async fn ax_46_an_outcome_is_written_once_writing_works() {
     bounded(async {
-        let gate = Failing::start().await;
+        let gate = FailingStore::start().await;
         gate.agreed().await;
         gate.fails("done");
         assert_eq!(text(&gate.echo().await), "x");

@@ -1,4 +1,4 @@
-//! The one way: whatever can reach a server is decided, has its room reserved, passes the gate and stands in the record, known method or not.
+//! The one way: every request to a server is decided, has its room reserved, passes the gate and stands in the record, known method or not.
 
 use banyan_model::Method;
 use gateway::admin::shapes::AuditEntry;
@@ -8,7 +8,7 @@ use crate::held::{Person, plain, reason};
 use crate::recorded::{facts, read, recording};
 use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
-/// A server that has everything, answers everything but `block`, and writes down what it is asked: a line of JSON each.
+/// A server with every feature that answers everything but `block`, and writes down each request: a line of JSON each.
 const HAS_ALL: &str = r#"
 import json, sys
 heard, stateless = open(sys.argv[1], "a"), sys.argv[2] == "stateless"
@@ -57,15 +57,15 @@ for line in sys.stdin:
     put(id=asked["id"], result={"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **result} if stateless else result)
 "#;
 
-/// Where the server writes down what it is asked.
-struct Heard(tempfile::TempDir);
+/// Directory of the server's notes.
+struct ServerNotes(tempfile::TempDir);
 
-impl Heard {
+impl ServerNotes {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// The table of a mount in front of it; `kind`: `initialize`, `stateless`, or `deaf`: of sessions, and log levels are not answered.
+    /// Writes the table of a mount; `kind`: `initialize`, `stateless`, or `deaf`: of sessions, with log levels unanswered.
     fn mount(&self, name: &str, kind: &str) -> String {
         let path = self.0.path().join(name);
         let era = if kind == "stateless" { kind } else { "initialize" };
@@ -74,7 +74,7 @@ impl Heard {
         )
     }
 
-    /// Counts how often the server was asked this.
+    /// Counts the server's requests of a method and name.
     fn count(&self, name: &str, method: &str) -> usize {
         self.all(name).iter().filter(|asked| asked["method"] == method).count()
     }
@@ -85,7 +85,7 @@ impl Heard {
     }
 }
 
-/// A request, and what its server is asked then.
+/// A request, and the server's part of the work.
 struct Example {
     era: Era,
     method: &'static str,
@@ -93,8 +93,8 @@ struct Example {
     asks: &'static str,
 }
 
-/// Requests of every kind that can reach a server. A gate's request for the way is looked at by itself; a confirmation goes to a gate that holds
-/// a call, and to no server.
+/// Requests of every kind that can reach a server. Traces are tried by themselves; a confirmation goes to a gate that holds a call, and to
+/// no server.
 fn examples(of: Method) -> Vec<Example> {
     let in_era = |era, method: &'static str, params: Value| Example { era, method, params, asks: method };
     let both = |method, params: Value| Era::PAIRS[1..3].iter().map(|(era, _)| in_era(*era, method, params.clone())).collect::<Vec<_>>();
@@ -127,7 +127,7 @@ fn examples(of: Method) -> Vec<Example> {
     }
 }
 
-/// Sends it; the answer, or the first message of a stream that stands open.
+/// Sends a request. Gives the answer, or the first message of an open stream.
 async fn sent(clients: &[Client; 2], example: &Example) -> (Value, Option<crate::world::Reply>) {
     let client = &clients[usize::from(example.era == Era::Stateless)];
     let mut reply = client.begin(example.method, example.params.clone()).await;
@@ -141,13 +141,13 @@ async fn clients(world: &World) -> [Client; 2] {
     [plain(world, Era::Initialize).await, plain(world, Era::Stateless).await]
 }
 
-/// Begins the task that is asked about.
+/// Begins the task of the examples.
 async fn begun(clients: &[Client; 2]) {
     let made = clients[0].call("tools/call", json!({"name": "s__begin", "arguments": {}, "task": {}})).await;
     assert_eq!(made["result"]["task"]["taskId"], "t-1", "{made}");
 }
 
-/// Entries of the record about requests that have left for their servers.
+/// Lists the entries about requests that have left for their servers.
 fn made(entries: &[AuditEntry]) -> Vec<Value> {
     let of = |entry: &AuditEntry| match &*entry.event {
         "called" => Some(facts(entry)["intent"].clone()),
@@ -162,7 +162,7 @@ const ALLOWED: &str = "@id(\"all\") permit (principal, action, resource);";
 #[tokio::test]
 async fn m3_whatever_reaches_a_server_is_decided_and_recorded() {
     bounded(async {
-        let (heard, state) = (Heard::new(), tempfile::tempdir().unwrap());
+        let (heard, state) = (ServerNotes::new(), tempfile::tempdir().unwrap());
         let rules = state.path().join("rules.cedar");
         std::fs::write(&rules, ALLOWED).unwrap();
         let world = recording(state, &format!("[policy]\nfile = {rules:?}\n{}", heard.mount("s", "initialize"))).await;
@@ -190,7 +190,7 @@ async fn m3_whatever_reaches_a_server_is_decided_and_recorded() {
 #[tokio::test]
 async fn m3_whatever_reaches_a_server_takes_a_place_there() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let world = World::start(&format!("[limits]\ncalls_per_mount = 1\n{}", heard.mount("s", "initialize"))).await;
         let clients = clients(&world).await;
         begun(&clients).await;
@@ -213,9 +213,9 @@ async fn m3_whatever_reaches_a_server_takes_a_place_there() {
 }
 
 #[tokio::test]
-async fn m3_a_gates_request_for_the_way_is_decided_recorded_and_takes_a_place() {
+async fn m3_a_trace_is_decided_recorded_and_takes_a_place() {
     bounded(async {
-        let (heard, state) = (Heard::new(), tempfile::tempdir().unwrap());
+        let (heard, state) = (ServerNotes::new(), tempfile::tempdir().unwrap());
         let rules = state.path().join("rules.cedar");
         std::fs::write(&rules, ALLOWED).unwrap();
         let toml = format!("[limits]\ncalls_per_mount = 1\n[policy]\nfile = {rules:?}\n{}", heard.mount("s", "initialize"));
@@ -243,9 +243,9 @@ async fn m3_a_gates_request_for_the_way_is_decided_recorded_and_takes_a_place() 
 }
 
 #[tokio::test]
-async fn m3_what_reads_passes_every_mode_and_what_nobody_knows_waits() {
+async fn m3_reading_passes_every_mode_and_unknown_methods_wait() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let world =
             World::start(&format!("[gate]\nmode = \"mutable\"\nmounts = {{ s = \"off\" }}\n{}", heard.mount("s", "initialize"))).await;
         let person = Person::at(&world, 1, "anna").await;
@@ -277,7 +277,7 @@ async fn m3_what_reads_passes_every_mode_and_what_nobody_knows_waits() {
 #[tokio::test]
 async fn m3_a_caller_that_may_do_nothing_reaches_no_server() {
     bounded(async {
-        let (heard, state) = (Heard::new(), tempfile::tempdir().unwrap());
+        let (heard, state) = (ServerNotes::new(), tempfile::tempdir().unwrap());
         let rules = state.path().join("rules.cedar");
         let toml = format!("[policy]\nfile = {rules:?}\n{}", heard.mount("s", "initialize"));
         std::fs::write(&rules, ALLOWED).unwrap();
@@ -300,7 +300,7 @@ async fn m3_a_caller_that_may_do_nothing_reaches_no_server() {
 #[tokio::test]
 async fn m3_streams_of_statuses_and_updates_are_recorded_too() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let world = recording(tempfile::tempdir().unwrap(), &heard.mount("s", "stateless")).await;
         let mut client = Client::new(&world, Era::Stateless);
         client.capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
@@ -319,9 +319,9 @@ async fn m3_streams_of_statuses_and_updates_are_recorded_too() {
 }
 
 #[tokio::test]
-async fn m3_rules_that_change_end_what_others_have_allowed_to_be_followed() {
+async fn m3_changed_rules_end_listening_once_allowed() {
     bounded(async {
-        let (heard, state) = (Heard::new(), tempfile::tempdir().unwrap());
+        let (heard, state) = (ServerNotes::new(), tempfile::tempdir().unwrap());
         let rules = state.path().join("rules.cedar");
         let toml = format!("[policy]\nfile = {rules:?}\n{}", heard.mount("s", "initialize"));
         std::fs::write(&rules, ALLOWED).unwrap();
@@ -349,7 +349,7 @@ async fn m3_rules_that_change_end_what_others_have_allowed_to_be_followed() {
 #[tokio::test]
 async fn m3_what_is_cut_short_is_cancelled_at_its_server() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let world = World::start(&format!("{}timeout = \"300ms\"\n", heard.mount("s", "initialize"))).await;
         for era in [Era::Initialize, Era::Stateless] {
             let client = plain(&world, era).await;
@@ -362,9 +362,9 @@ async fn m3_what_is_cut_short_is_cancelled_at_its_server() {
 }
 
 #[tokio::test]
-async fn m7_a_server_that_takes_no_log_level_keeps_no_client_waiting() {
+async fn m7_a_server_deaf_to_log_levels_delays_no_client() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let world = World::start(&format!("{}timeout = \"4s\"\n", heard.mount("s", "deaf"))).await;
         let client = plain(&world, Era::Initialize).await;
         assert_eq!(client.call("logging/setLevel", json!({"level": "debug"})).await["result"], json!({}));
@@ -375,7 +375,7 @@ async fn m7_a_server_that_takes_no_log_level_keeps_no_client_waiting() {
 }
 
 #[tokio::test]
-async fn m7_a_server_that_tells_of_progress_without_end_is_ended_at_the_longest_that_its_mount_allows() {
+async fn m7_endless_progress_ends_at_the_mounts_longest() {
     bounded(async {
         for era in [Era::Initialize, Era::Stateless] {
             let world = World::start(&format!("{}timeout = \"1s\"\nlongest = \"3s\"\n", fixture("fx", era))).await;
@@ -391,9 +391,9 @@ async fn m7_a_server_that_tells_of_progress_without_end_is_ended_at_the_longest_
 }
 
 #[tokio::test]
-async fn h3_nobody_sees_reads_or_ends_the_task_of_another_caller() {
+async fn h3_nobody_sees_reads_or_ends_anothers_task() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let toml = format!("{}{}{}", token("ann"), token("bob"), heard.mount("s", "initialize"));
         let world = World::kept(tempfile::tempdir().unwrap(), &toml).await;
         let session = async |world: &World, name: &str, path: &str| {
@@ -420,9 +420,9 @@ async fn h3_nobody_sees_reads_or_ends_the_task_of_another_caller() {
 }
 
 #[tokio::test]
-async fn h3_who_is_alone_at_its_gate_finds_its_tasks_after_a_restart() {
+async fn h3_a_sole_caller_finds_its_tasks_after_restart() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         let world = World::start(&heard.mount("s", "initialize")).await;
         let told = plain(&world, Era::Initialize).await.call("tasks/result", json!({"taskId": "t-1"})).await;
         assert_eq!(told["result"]["taskId"], "t-1", "{told}");
@@ -433,7 +433,7 @@ async fn h3_who_is_alone_at_its_gate_finds_its_tasks_after_a_restart() {
 #[tokio::test]
 async fn h3_a_later_token_of_a_name_gets_no_task() {
     bounded(async {
-        let heard = Heard::new();
+        let heard = ServerNotes::new();
         // One principal alone: elsewhere nobody else would see the task either.
         let people = [token("ann"), token("ann2").replace("name = \"ann2\"", "name = \"ann\"")];
         let [before, after] = people.map(|ann| format!("{ann}{}", heard.mount("s", "initialize")));

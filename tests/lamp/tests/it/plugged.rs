@@ -10,7 +10,7 @@ use disk::journal::archive::Archive;
 use disk::journal::index::Search;
 use gateway::admin::shapes::AuditEntry;
 use gateway::parts::PartList;
-use gateway::{Gateway, Reloaded};
+use gateway::{Gateway, ReloadOutcome};
 use lamp::LampPart;
 use runtime::worker::Workers;
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ impl World {
     /// Reads a changed file; the changes, in the order of the alphabet.
     async fn reload(&self, lamp: &str) -> Vec<String> {
         std::fs::write(&self.file, format!("{}{lamp}", audit(&self.dir))).unwrap();
-        let Reloaded::Applied(changes) = self.gateway.reload(&self.file, None) else { panic!("the changed file is not in force") };
+        let ReloadOutcome::Applied(changes) = self.gateway.reload(&self.file, None) else { panic!("the changed file is not in force") };
         assert!(self.gateway.settled(Duration::from_secs(30)).await);
         let mut changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
         changes.sort();

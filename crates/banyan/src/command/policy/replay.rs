@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gateway::admin::shapes::Replayed;
+use gateway::admin::shapes::ReplayReport;
 
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ impl Replay {
         let body = serde_json::json!({ "since": since, "rules": rules.transpose()? });
         let gate = gate::needed(place)?;
         let answer = threads::wait(gate.post("/-/policy/replay", &body))??;
-        let told: Replayed =
+        let told: ReplayReport =
             serde_json::from_slice(&answer).map_err(|error| Failure::Failed(format!("the gate's answer can't be read: {error}")))?;
         if output.wants_json() {
             return output.json(&told);
@@ -46,7 +46,7 @@ impl Replay {
     }
 }
 
-fn drawn(told: &Replayed, output: &Output) -> Result<(), Failure> {
+fn drawn(told: &ReplayReport, output: &Output) -> Result<(), Failure> {
     let calls = counted(usize::try_from(told.calls).unwrap_or(usize::MAX), "call");
     output.line(&format!(
         "{calls} in the record: of {} something else would become now, of {} that can't be told",

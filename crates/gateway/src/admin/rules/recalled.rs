@@ -1,5 +1,5 @@
-//! Decisions that are not remembered any more, as the record has them. It holds the names of rules, not their texts: those are taken from the
-//! rules in force, where they still have such a rule. Nothing is decided here.
+//! Decisions no longer remembered, read from the record. The record holds ids of rules, so texts come from the rules in force, where such a
+//! rule still exists. Decides nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use policy::decide::Policies;
 
 use call::judge::policy::{DecidedRule, DecisionRow as Decision};
 
-/// The decision of that id.
+/// Finds a decision by id.
 pub(crate) fn recalled(archive: &Archive, id: &str, rules: Option<&Policies>) -> Result<Option<Decision>, ArchiveError> {
     let search = Search { id: Some(id.to_owned()), limit: 10, ..Search::default() };
     let found = archive.search(&search)?;
-    Ok(found.iter().find_map(|found| of(&Entry::decode(found.line.as_bytes()).ok()?, id, rules)))
+    Ok(found.iter().find_map(|found| decision_in(&Entry::decode(found.line.as_bytes()).ok()?, id, rules)))
 }
 
-fn of(entry: &Entry<'_>, id: &str, rules: Option<&Policies>) -> Option<Decision> {
+fn decision_in(entry: &Entry<'_>, id: &str, rules: Option<&Policies>) -> Option<Decision> {
     let intent = entry.record.intent().filter(|intent| intent.decision.as_deref() == Some(id))?;
     let refused = if let Record::Refused(refused) = &entry.record { Some(refused) } else { None };
     let (effect, cause) = match refused {

@@ -1,4 +1,4 @@
-//! Asking rules about calls that were made: from the record, as far as it says what they were. Calls nothing, and changes nothing.
+//! Replay of recorded calls against rules, as far as the record describes the calls. Calls nothing, and changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use call::judge::policy::moment::at;
 use call::judge::policy::tool_target;
 use call::tree::snapshot::Tree;
 
-/// What of rules the record says nothing about, and what rules say to read it.
+/// Facts missing in the record: the word by which rules read them, and a name for people.
 const UNKNOWN: [(&str, &str); 5] = [
     ("principal.scopes", "the scopes of tokens"),
     ("principal.client", "what programs call themselves"),
@@ -31,60 +31,58 @@ const UNKNOWN: [(&str, &str); 5] = [
 
 /// `POST /-/policy/replay`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replayed {
-    /// How many calls the record has from then on.
+pub struct ReplayReport {
+    /// Recorded calls since `since`.
     pub calls: u64,
-    /// Of how many another thing would become now.
+    /// Calls whose outcome would change.
     pub other: u64,
-    /// Of how many that can't be told.
+    /// Calls whose outcome can't be told.
     pub untold: u64,
-    /// Those, by caller and what was asked for; the most frequent first.
+    /// Changed and untold calls, by caller and resource; the most frequent first.
     pub rows: Vec<ReplayedRow>,
-    /// The arguments that rules read: of calls whose arguments were not recorded, what becomes of them can't be told where these matter.
+    /// Arguments read by the rules. Calls without recorded arguments are untold where these matter.
     pub arguments: Vec<String>,
-    /// Rules that read what the record does not hold, and what that is: they were asked without it.
-    pub guessed: Vec<Guessed>,
+    /// Rules that read facts missing in the record, and were asked without them.
+    pub guessed: Vec<GuessingRule>,
 }
 
-/// A rule that could not be asked about all that it reads.
+/// A rule asked without some of the facts it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Guessed {
-    /// Its name.
+pub struct GuessingRule {
+    /// Id of the rule.
     pub rule: String,
-    /// What the record does not hold.
+    /// The missing fact.
     pub without: String,
 }
 
 /// Calls that are alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayedRow {
-    /// Who called.
     pub principal: String,
     /// `call`, `prompt`, `read` or `send`.
     pub action: String,
-    /// The dotted name.
+    /// Dotted name.
     pub resource: String,
-    /// What became of it then: `allow`, `gate` or `deny`.
+    /// Recorded outcome: `allow`, `gate` or `deny`.
     pub was: String,
-    /// What would become of it now: the same words, or `untold`.
+    /// Present outcome: the same words, or `untold`.
     pub now: String,
-    /// The rules that make it so.
+    /// Rules that decide the present outcome.
     pub rules: Vec<String>,
-    /// What helps, in the words of the first of them.
+    /// Remedy of the first such rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// Whether there is nothing of that name at present: it was taken for a tool that changes things for good.
+    /// Set if nothing has that name at present. The target then counts as a tool with irreversible effects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
-    /// How many calls.
     pub calls: u64,
-    /// When the last one was: microseconds since 1970.
+    /// Time of the latest call, in microseconds since 1970.
     pub last: u64,
 }
 
-/// Asks `rules` about every call of `archive` since then (microseconds since 1970).
-pub(crate) fn replay(tree: &Tree, rules: &Policies, zone: &TimeZone, archive: &Archive, since: u64) -> Result<Replayed, ArchiveError> {
-    let mut replay = Replay { tree, rules, zone, subjects: BTreeMap::new(), rows: BTreeMap::new(), told: Replayed::default() };
+/// Asks `rules` about every call of `archive` since `since` (microseconds since 1970).
+pub(crate) fn replay(tree: &Tree, rules: &Policies, zone: &TimeZone, archive: &Archive, since: u64) -> Result<ReplayReport, ArchiveError> {
+    let mut replay = Replay { tree, rules, zone, subjects: BTreeMap::new(), rows: BTreeMap::new(), told: ReplayReport::default() };
     archive.each(since, |entry| replay.entry(entry))?;
     let Replay { rows, mut told, .. } = replay;
     told.rows = rows.into_values().collect();
@@ -92,7 +90,7 @@ pub(crate) fn replay(tree: &Tree, rules: &Policies, zone: &TimeZone, archive: &A
     told.arguments = rules.wanted();
     for rule in rules.rules() {
         let unknown = UNKNOWN.iter().filter(|(word, _)| rule.text.contains(word));
-        told.guessed.extend(unknown.map(|(_, what)| Guessed { rule: rule.id.to_string(), without: (*what).to_owned() }));
+        told.guessed.extend(unknown.map(|(_, what)| GuessingRule { rule: rule.id.to_string(), without: (*what).to_owned() }));
     }
     Ok(told)
 }
@@ -103,7 +101,7 @@ struct Replay<'a> {
     zone: &'a TimeZone,
     subjects: BTreeMap<String, Subject>,
     rows: BTreeMap<(String, String, String, String), ReplayedRow>,
-    told: Replayed,
+    told: ReplayReport,
 }
 
 impl Replay<'_> {
@@ -150,7 +148,7 @@ impl Replay<'_> {
         row.last = row.last.max(intent.began);
     }
 
-    /// `None`: that depends on arguments that were not recorded.
+    /// Asks the rules about a recorded call. `None` depends on unrecorded arguments. The flag marks an absent tool.
     fn ask(&mut self, intent: &Intent<'_>, action: Action) -> (Option<Verdict>, bool) {
         let config = &self.tree.config;
         let subject = self.subjects.entry(intent.principal.to_string()).or_insert_with(|| subject(config, &intent.principal));
@@ -188,7 +186,7 @@ impl Replay<'_> {
     }
 }
 
-/// Whether arguments of this shape hold none of what rules read. A shape that leaves something out does not say.
+/// Checks that arguments of this shape hold nothing read by rules. A shape with omissions proves nothing.
 fn has_none(shape: &str, wanted: &[String]) -> bool {
     let members = Members::again(shape.as_bytes());
     let is_whole = shape.starts_with('{') && !members.has(LEFT_OUT);
@@ -209,7 +207,7 @@ fn action(intent: &Intent<'_>) -> Option<Action> {
     })
 }
 
-/// What is not there any more, by its name alone.
+/// Makes the target of an absent tool, from the name alone.
 fn unknown<'a>(action: Action, mount: &'a str, name: &'a str) -> Target<'a> {
     let (between, name) =
         if action == Action::Call { name.rsplit_once('.').map_or((None, name), |(b, n)| (Some(b), n)) } else { (None, name) };
@@ -217,7 +215,7 @@ fn unknown<'a>(action: Action, mount: &'a str, name: &'a str) -> Target<'a> {
     Target { action, mounts, name, traits: Traits::default() }
 }
 
-/// A caller by its name, as the configuration knows it today.
+/// Describes a caller by name, as today's configuration does.
 fn subject(config: &Config, name: &str) -> Subject {
     let kind = if config.tokens.iter().any(|token| &*token.name == name) {
         Kind::Token

@@ -1,4 +1,4 @@
-//! A gate and a parent by hand, which takes the link and answers what it is asked.
+//! A gate with a parent played by hand, which takes the link and answers.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -32,7 +32,7 @@ struct ByHand {
 }
 
 impl ByHand {
-    /// Takes the next link that is dialled.
+    /// Accepts the next link.
     async fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = listener.accept().await.unwrap();
         let (taken, mut links) = mpsc::channel(1);
@@ -54,7 +54,7 @@ impl ByHand {
         Self { link, said }
     }
 
-    /// The next request of this method.
+    /// Waits for the next request of this method.
     async fn asked(&mut self, wanted: &str) -> (Bytes, Value) {
         loop {
             match self.said.recv().await.unwrap() {
@@ -68,7 +68,7 @@ impl ByHand {
         self.link.control().answer(id, &Answer::Result(Bytes::from(result.to_string()).into()));
     }
 
-    /// Whom the child says that it is registered with.
+    /// Asks the child for its parent.
     async fn ask(&self, of: &Value) -> Value {
         let params = json!({"aggregator_id": PARENT, "subserver_id": of}).to_string();
         let Answer::Result(result) = self.link.control().ask("mcpax/parent", params.as_bytes()).await.unwrap() else {
@@ -115,7 +115,7 @@ async fn ax_22_a_gate_registers_and_then_sends_heartbeats() {
 }
 
 #[tokio::test]
-async fn ax_25_a_gate_that_is_asked_over_its_link_says_with_whom_it_is_registered() {
+async fn ax_25_a_gate_names_its_parent_over_the_link() {
     let listener = listener().await;
     let (gate, _state) = gate(&[&listener]);
     let mut parent = ByHand::accept(&listener).await;
@@ -147,7 +147,7 @@ async fn ax_23_a_gate_that_ends_says_so_and_hangs_up() {
 }
 
 #[tokio::test]
-async fn ax_62_a_parent_that_answers_nothing_is_left_for_the_next_one() {
+async fn ax_62_a_silent_parent_is_left_for_the_next() {
     let (first, second) = (listener().await, listener().await);
     let (gate, _state) = gate(&[&first, &second]);
     let mut parent = ByHand::accept(&first).await;

@@ -1,4 +1,4 @@
-//! A certificate of a gate that has joined, renewed by a running gate. What is in a certificate is not looked at here.
+//! Renewal of a joined gate's certificate by a running gate. Does not look into certificates.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use url::Url;
 use crate::Gateway;
 
 #[tokio::test]
-async fn a_certificate_is_renewed_when_little_is_left_of_it_and_its_key_stays() {
+async fn an_ending_certificate_is_renewed_with_its_key() {
     let (state, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let ca = Ca::init(&Ca::dir(state.path()), &["localhost".into()]).unwrap();
     let (certificate, key, client_ca) = (ca.gate_file(), ca.gate_key_file(), ca.authority_file());

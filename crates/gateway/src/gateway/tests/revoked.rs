@@ -1,4 +1,4 @@
-//! What stands open, or is on its way, when what let it in ends: a gate without sockets, and a clock in the hand.
+//! Streams and requests whose credential ends meanwhile: a gate without sockets, and a clock set by hand.
 
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -22,13 +22,13 @@ use runtime::wall::held;
 
 const RESOURCE: &str = "https://gate.example.com/mcp";
 const ISSUER: &str = "https://login.example.com";
-/// When it begins, in Unix time.
+/// Beginning of the test, in Unix time.
 const BEGAN: u64 = 1_800_000_000;
-/// A token that ends so is good to the 90th second: clocks may be half a minute apart.
+/// End of a token that is good to the 90th second: clocks may be half a minute apart.
 const SHORT: u64 = BEGAN + 60;
 const CI: &str = "secret-of-ci";
 
-/// From now on it is so many seconds later than at the beginning.
+/// Sets the clock to so many seconds after the beginning.
 fn at(second: u64) {
     held::set(UNIX_EPOCH + Duration::from_secs(BEGAN + second));
 }
@@ -40,7 +40,7 @@ struct Gate {
     _state: tempfile::TempDir,
 }
 
-/// A stream of events, as it comes.
+/// A stream of events.
 struct Stream(Payload);
 
 impl Stream {
@@ -56,7 +56,7 @@ impl Stream {
     }
 }
 
-/// The JSON of an event.
+/// Reads the JSON of an event.
 fn data(event: &str) -> Value {
     let line = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
     serde_json::from_str(line).unwrap()
@@ -73,13 +73,13 @@ impl Gate {
         Self { gateway, key, issuer, _state: state }
     }
 
-    /// Ann's token, good until then.
+    /// Makes a token for Ann, good until `until`.
     fn token(&self, until: u64) -> String {
         let claims = json!({"iss": ISSUER, "aud": RESOURCE, "sub": "ann", "exp": until});
         encode(&Header::new(Algorithm::EdDSA), &claims, &EncodingKey::from_ed_der(self.key.serialized_der())).unwrap()
     }
 
-    /// Something that whoever listens is told.
+    /// Causes news for every listener.
     fn change(&self) {
         self.gateway.0.gate.hub.lists_changed(None, &[catalog::Kind::Tools]);
     }
@@ -88,7 +88,7 @@ impl Gate {
         self.post_late(fields, message, || {}).await
     }
 
-    /// The same, with something that happens between the head of the request and its body.
+    /// Posts a message; `meanwhile` runs between the head of the request and the body.
     async fn post_late(&self, fields: &Fields, message: &Value, meanwhile: impl FnOnce()) -> Response<Payload> {
         let (asked, mut known) = (RequestHead { path: "/mcp", query: None, fields }, KnownClient::default());
         let admitted = match endpoint::admit(&self.gateway.0.server, asked, &mut known) {
@@ -119,7 +119,7 @@ fn parse(toml: &str) -> config::resolved::Config {
     config::parse(toml, Path::new("banyan.toml"), &SystemSources).unwrap()
 }
 
-/// A token that does not end by itself.
+/// Configures a token without an end.
 fn ci() -> String {
     let digest: String = Sha256::digest(CI).iter().map(|b| format!("{b:02x}")).collect();
     format!("[[token]]\nname = \"ci\"\nsha256 = \"{digest}\"\n")
@@ -152,7 +152,7 @@ fn greeting() -> Value {
 }
 
 #[tokio::test]
-async fn ax_40_what_stands_open_by_a_token_ends_when_it_expires_and_goes_on_with_the_next() {
+async fn ax_40_streams_end_with_a_token_and_resume_with_another() {
     let gate = Gate::start();
     let (first, second) = (gate.token(SHORT), gate.token(SHORT + 600));
     let opened = gate.post(&fields(&first, &[]), &greeting()).await;
@@ -190,7 +190,7 @@ async fn ax_40_what_stands_open_by_a_token_ends_when_it_expires_and_goes_on_with
 }
 
 #[tokio::test]
-async fn ax_40_a_request_whose_body_is_long_on_its_way_is_let_in_by_what_is_good_when_it_is_there() {
+async fn ax_40_a_late_body_is_judged_by_credentials_at_arrival() {
     let gate = Gate::start();
     let token = gate.token(SHORT);
     for (head, body) in [(stateless(&token), listening()), (fields(&token, &[]), greeting())] {

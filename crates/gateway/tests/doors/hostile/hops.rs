@@ -1,44 +1,44 @@
-//! A gate in the middle that lies: it takes away what tells of a gate below, answers in its place, changes what passes, or sends it twice.
-//! Between it and the gate that holds stands a real one. Whatever it does, nothing goes out below but what was agreed to there, once; and
-//! where it can be seen that it lies, it is told, and stands in the record.
+//! A lying gate in the middle: hides the gate below, answers in its place, changes messages, or repeats them. A real gate stands between
+//! the liar and the gate that holds. Whatever the lie, only approved calls go out below, once; a visible lie is told, and stands in the
+//! record.
 
 use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::world::middle::{Trick, between};
 
-/// What the one in the middle does.
+/// A lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
-    /// It lists tools as if nobody had to agree to them.
+    /// Lists tools as if nobody had to agree to them.
     Ungated,
-    /// It takes the reason out of what says that a call waits.
+    /// Removes the reason from the answer about a waiting call.
     NoReason,
-    /// It says that a call that waits was made.
+    /// Claims that a waiting call was made.
     Made,
-    /// It answers confirmations itself: that the call is free.
+    /// Answers confirmations itself: the call is free.
     Free,
-    /// The same for another call.
+    /// Frees another call.
     FreeOther,
-    /// The same though nobody has agreed by its own count.
+    /// Frees with no approval counted.
     FreeByNone,
-    /// The same though it said before that one person has to agree.
+    /// Frees with two approvals where a single person was required.
     FreeByTwo,
-    /// The same in a word of its own.
+    /// Frees in a word of its own.
     FreeInWords,
-    /// It puts a proof of its own in place of the one that passes.
+    /// Replaces the passing proof.
     OwnProof,
-    /// It brings, for the next call, the proof that passed for the last one.
+    /// Brings, for the next call, the proof of the last.
     OldProof,
-    /// It changes the arguments of a call that was agreed to.
+    /// Changes the arguments of an approved call.
     OtherCall,
-    /// It shows other arguments than those of the call that waits.
+    /// Shows other arguments than those of the waiting call.
     OtherShown,
-    /// It makes every call twice.
+    /// Makes every call twice.
     Twice,
 }
 
-/// What it knows by now.
+/// Knowledge of the liar so far.
 struct Liar {
     lie: Lie,
     proof: Mutex<Option<Value>>,
@@ -108,7 +108,7 @@ impl Trick for Liar {
     }
 }
 
-/// From above: a gate, the liar, a real gate, and the gate that holds.
+/// Gates from above: a gate, the liar, a real gate, and the gate that holds.
 struct Chain {
     root: World,
     middle: World,
@@ -135,19 +135,19 @@ impl Chain {
         self.client.tool(FAR, json!({"n": n})).await
     }
 
-    /// Makes a call that waits; its id and the challenge as they are shown above.
-    async fn held(&self, n: &str) -> Held {
+    /// Makes a waiting call. Gives the id and the challenge, as shown above.
+    async fn held(&self, n: &str) -> WaitingCall {
         let told = self.make(n).await;
         assert_eq!(word(&told), "confirmation_required", "{told}");
         let text = |name: &str| told["error"]["data"][name].as_str().unwrap().to_owned();
-        Held { id: text("id"), challenge: text("challenge") }
+        WaitingCall { id: text("id"), challenge: text("challenge") }
     }
 
-    async fn confirm(&self, held: &Held) -> Value {
+    async fn confirm(&self, held: &WaitingCall) -> Value {
         self.client.call("mcpax/confirm", json!({"id": held.id, "proof": self.stage.anna.proof(&held.challenge)})).await
     }
 
-    /// How often a call went out below, by its record; the reasons of what was refused below, and of what was refused above.
+    /// Ends the chain. Counts the calls that went out below, by the record, and lists the reasons of refusals below and above.
     async fn end(self) -> (usize, BTreeSet<String>, BTreeSet<String>) {
         let Self { root, middle, stage, .. } = self;
         let reached = stage.reached();
@@ -164,7 +164,7 @@ impl Chain {
 }
 
 #[tokio::test]
-async fn ax_47_a_gate_in_the_middle_that_strips_what_tells_of_a_gate_frees_nothing() {
+async fn ax_47_stripping_the_annotations_in_the_middle_frees_nothing() {
     bounded(async {
         for (lie, told) in [(Lie::Ungated, "confirmation_required"), (Lie::NoReason, ""), (Lie::Made, "went out")] {
             let chain = Chain::under(lie).await;
@@ -188,7 +188,7 @@ async fn ax_47_a_gate_in_the_middle_that_strips_what_tells_of_a_gate_frees_nothi
 }
 
 #[tokio::test]
-async fn ax_47_a_gate_in_the_middle_that_says_what_it_holds_is_free_frees_nothing() {
+async fn ax_47_claiming_freedom_in_the_middle_frees_nothing() {
     bounded(async {
         for lie in [Lie::Free, Lie::FreeOther, Lie::FreeByNone, Lie::FreeByTwo, Lie::FreeInWords] {
             let chain = Chain::under(lie).await;
@@ -211,7 +211,7 @@ async fn ax_47_a_gate_in_the_middle_that_says_what_it_holds_is_free_frees_nothin
 }
 
 #[tokio::test]
-async fn ax_47_a_gate_in_the_middle_makes_no_proof_and_no_call_of_its_own() {
+async fn ax_47_a_middle_gate_makes_no_proof_or_call() {
     bounded(async {
         for lie in [Lie::OwnProof, Lie::OldProof, Lie::OtherShown] {
             let chain = Chain::under(lie).await;
@@ -235,7 +235,7 @@ async fn ax_47_a_gate_in_the_middle_makes_no_proof_and_no_call_of_its_own() {
 }
 
 #[tokio::test]
-async fn ax_47_a_gate_in_the_middle_that_changes_a_call_or_makes_it_twice_makes_what_was_agreed_to_once() {
+async fn ax_47_repeating_or_changing_in_the_middle_adds_no_call() {
     bounded(async {
         let chain = Chain::under(Lie::Twice).await;
         let held = chain.held("x").await;

@@ -1,11 +1,11 @@
-//! More than a thousand tries to have a call released that nobody agreed to: every proof that is none, against every state of a call, at
-//! every door and in both eras, each with the answer that it has to get. None of them changes what becomes of the call.
+//! More than a thousand tries to release an unapproved call: every false proof, against every state of a call, at every door and in both
+//! eras, each with its own answer. No try changes the fate of the call.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// Proofs that are none, and the right one at the wrong time.
+/// False proofs, and the right proof at the wrong time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Attack {
     NameOfAnother,
@@ -25,13 +25,13 @@ enum Attack {
     Words,
 }
 
-/// How the call stands by then.
+/// State of the attacked call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     Denied,
     Done,
     Expired,
-    /// One of two has agreed.
+    /// A single approval of two.
     Half,
     Pending,
     Released,
@@ -40,15 +40,15 @@ enum State {
     Withdrawn,
 }
 
-/// Where the proof is brought.
+/// Door to which the proof is brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Door {
-    /// At a gate above, for a call that came through it.
+    /// At a gate above, for a call that came through there.
     Above(bool),
     Mcp(bool),
-    /// At the endpoint of one mount.
+    /// At the endpoint of a single mount.
     Mount(bool),
-    /// Where people confirm, as nobody or with the token of a model.
+    /// At the people's door, as nobody or with the token of a model.
     People(Option<&'static str>),
 }
 
@@ -88,7 +88,7 @@ fn era(is_stateless: bool) -> Era {
     if is_stateless { Era::Stateless } else { Era::Initialize }
 }
 
-/// What the try has to be told; `None`: it is none.
+/// Gives the expected answer; `None` for an impossible try.
 fn wanted(attack: Attack, state: State, door: Door) -> Option<&'static str> {
     let by_state = match state {
         // Whoever takes a call back does so where it waits.
@@ -123,7 +123,7 @@ fn tries() -> Vec<(Attack, State, Door, &'static str)> {
 }
 
 #[test]
-fn ax_46_there_are_more_than_a_thousand_tries_and_no_two_are_one() {
+fn ax_46_there_are_a_thousand_different_tries() {
     let all = tries();
     let different: BTreeSet<_> = all.iter().map(|(attack, state, door, _)| (attack, state, door)).collect();
     assert!(all.len() > 1000 && different.len() == all.len(), "{} of {}", different.len(), all.len());
@@ -131,10 +131,10 @@ fn ax_46_there_are_more_than_a_thousand_tries_and_no_two_are_one() {
     assert_eq!(answers.len(), 11, "{answers:?}");
 }
 
-/// Nobody may take back more calls at once; each principal takes back so many.
+/// Calls that a principal may withdraw.
 const TAKEN_BACK: usize = 20;
 
-/// A gate in whose records calls come to stand as they should, and one above it.
+/// A gate whose calls can be brought to every state, and another above.
 struct Table {
     stage: Stage,
     above: World,
@@ -178,7 +178,7 @@ impl Table {
         Self { stage, above, rules, clients, taken_back: Cell::new(0) }
     }
 
-    /// Whoever calls, and the tool as it is named there.
+    /// Gives the caller, and the name of the tool at that door.
     fn caller(&self, door: Door) -> (&Client, &'static str) {
         match door {
             Door::Above(_) => (&self.clients[&door], "low__r__record"),
@@ -186,16 +186,16 @@ impl Table {
         }
     }
 
-    async fn held(&self, door: Door, arguments: &Value) -> Held {
+    async fn held(&self, door: Door, arguments: &Value) -> WaitingCall {
         let (client, tool) = self.caller(door);
         let told = client.tool(tool, arguments.clone()).await;
         assert_eq!(word(&told), "confirmation_required", "{told}");
         let text = |name: &str| told["error"]["data"][name].as_str().unwrap().to_owned();
-        Held { id: text("id"), challenge: text("challenge") }
+        WaitingCall { id: text("id"), challenge: text("challenge") }
     }
 
-    /// Brings a call that waits to where it has to stand.
-    async fn bring(&self, state: State, door: Door, held: &Held, arguments: &Value) {
+    /// Brings a waiting call to a state.
+    async fn bring(&self, state: State, door: Door, held: &WaitingCall, arguments: &Value) {
         let stage = &self.stage;
         match state {
             // Those that are over by themselves are waited for.
@@ -215,8 +215,8 @@ impl Table {
         }
     }
 
-    /// A call whose caller takes it back.
-    async fn withdrawn(&self, arguments: &Value) -> Held {
+    /// Makes a call whose caller withdraws.
+    async fn withdrawn(&self, arguments: &Value) -> WaitingCall {
         let number = self.taken_back.replace(self.taken_back.get() + 1) / TAKEN_BACK;
         let caller = opening(&self.stage, &format!("caller-{number}"));
         let asked = caller.tool(TOOL, arguments.clone()).await;
@@ -226,16 +226,16 @@ impl Table {
         let back = json!({"name": TOOL, "arguments": arguments, "requestState": state, "inputResponses": no});
         assert_eq!(word(&caller.call("tools/call", back).await), "approval_withdrawn");
         let challenge = self.stage.world.gateway.approval(&id).await.unwrap().challenge;
-        Held { id, challenge }
+        WaitingCall { id, challenge }
     }
 
-    /// Other rules hold from now on.
+    /// Puts other rules in force.
     fn rule(&self) {
         std::fs::write(self.rules.path().join("rules.cedar"), "@id(\"other\") permit (principal, action, resource);").unwrap();
         self.stage.world.apply(&self.stage.toml);
     }
 
-    fn proof(&self, attack: Attack, held: &Held, other: &Held) -> Value {
+    fn proof(&self, attack: Attack, held: &WaitingCall, other: &WaitingCall) -> Value {
         let stage = &self.stage;
         let (right, own, friends) =
             (stage.anna.proof(&held.challenge), stage.model.proof(&held.challenge), stage.friend.proof(&held.challenge));
@@ -260,7 +260,7 @@ impl Table {
         }
     }
 
-    /// What whoever brings the proof is told.
+    /// Brings a proof to a door, and gives the answer.
     async fn told(&self, door: Door, id: &str, proof: Value) -> String {
         match door {
             Door::Above(_) | Door::Mcp(_) | Door::Mount(_) => {
@@ -274,15 +274,15 @@ impl Table {
     }
 }
 
-/// A try, and the call that it is about.
+/// A try, and the attacked call.
 struct Try {
     attack: Attack,
     door: Door,
     wanted: &'static str,
-    held: Held,
+    held: WaitingCall,
 }
 
-/// Tries all that there is against calls in a state, at some doors.
+/// Tries all attacks against calls in a state, at some doors.
 async fn tried(state: State, doors: &[Door]) {
     let table = Table::set(state).await;
     let other = table.held(Door::Mcp(true), &json!({"n": "other"})).await;
@@ -304,7 +304,7 @@ async fn tried(state: State, doors: &[Door]) {
     }
 }
 
-/// A call for each try, brought to where it has to stand.
+/// Makes a call for each try, in the state.
 async fn prepared(table: &Table, state: State, doors: &[Door]) -> Vec<Try> {
     let mut all = Vec::new();
     let tries = tries().into_iter().filter(|(_, of, door, _)| *of == state && doors.contains(door));
@@ -330,7 +330,7 @@ fn are_recorded(all: &[Try], entries: &[AuditEntry]) {
     }
 }
 
-/// A test for each state and kind of door.
+/// Makes a test for each state and kind of door.
 macro_rules! against {
     ($($name:ident: $state:ident at $doors:expr;)*) => {$(
         #[tokio::test]

@@ -1,4 +1,4 @@
-//! A TCP connection that can be cut, or fall silent so that nobody is told. It keeps what it carries, and does not look at it.
+//! A TCP connection that can be cut, or silenced unnoticed. Keeps the carried bytes, and does not read them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// What stands between whoever dials and whoever listens.
+/// A relay between the dialling and the listening side.
 pub(crate) struct Cable {
     pub(crate) addr: SocketAddr,
     now: Arc<Mutex<State>>,
@@ -23,7 +23,7 @@ struct State {
 }
 
 impl Cable {
-    /// A cable to `target`, whole.
+    /// Lays a whole cable to `target`.
     pub(crate) async fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -42,18 +42,18 @@ impl Cable {
         Self { addr, now, carried }
     }
 
-    /// Cuts every connection. Those that are made from now on are whole.
+    /// Cuts every connection. Later connections are whole.
     pub(crate) fn cut(&self) {
         let state = std::mem::take(&mut *self.now.lock().unwrap());
         state.cut.cancel();
     }
 
-    /// Every byte that went over it, in either direction.
+    /// Gives every carried byte, in either direction.
     pub(crate) fn carried(&self) -> String {
         String::from_utf8_lossy(&self.carried.lock().unwrap()).into_owned()
     }
 
-    /// Nothing arrives any more on the connections that there are.
+    /// Stops delivery on all present connections.
     pub(crate) fn silence(&self) {
         self.now.lock().unwrap().silent.cancel();
     }

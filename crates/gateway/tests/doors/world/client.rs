@@ -1,4 +1,4 @@
-//! A client of either era over HTTP. It sends what it is told, legal or not, and never repairs an answer.
+//! A client of either era over HTTP. Sends any request, legal or not, and never repairs an answer.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -33,26 +33,25 @@ impl Era {
     ];
 }
 
-/// A client. Fields may be set before its first request.
+/// A client. Fields may be set before the first request.
 pub(crate) struct Client {
     pub(crate) addr: SocketAddr,
-    /// Address that it calls from, where that matters.
+    /// Source address, where that matters.
     pub(crate) from: Option<Ipv4Addr>,
     pub(crate) era: Era,
     /// Path and query.
     pub(crate) path: String,
-    /// More headers for every request.
+    /// Further headers of every request.
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) name: String,
     pub(crate) capabilities: Value,
     pub(crate) session: Option<String>,
-    /// What it speaks TLS with.
     pub(crate) tls: Option<Arc<ClientConfig>>,
     next: AtomicU64,
 }
 
 impl Client {
-    /// A client that has said nothing so far.
+    /// Makes a client that has sent nothing.
     pub(crate) fn new(world: &World, era: Era) -> Self {
         Self {
             addr: world.addr,
@@ -68,36 +67,36 @@ impl Client {
         }
     }
 
-    /// A client that is ready to ask.
+    /// Makes a client after the handshake.
     pub(crate) async fn ready(world: &World, era: Era) -> Self {
         Self::new(world, era).open().await
     }
 
-    /// The same at another path.
+    /// Sets another path.
     pub(crate) fn at(mut self, path: &str) -> Self {
         self.path = path.into();
         self
     }
 
-    /// The same over TLS.
+    /// Sets TLS.
     pub(crate) fn over(mut self, tls: &Arc<ClientConfig>) -> Self {
         self.tls = Some(Arc::clone(tls));
         self
     }
 
-    /// The same under another name.
+    /// Sets another name.
     pub(crate) fn named(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The same with one more header.
+    /// Adds a header.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// Shakes hands, where the era has that.
+    /// Shakes hands, in the initialize era.
     pub(crate) async fn open(mut self) -> Self {
         if self.era == Era::Initialize {
             let reply = self.greet().await;
@@ -108,7 +107,6 @@ impl Client {
         self
     }
 
-    /// Sends `initialize`.
     pub(crate) async fn greet(&self) -> Reply {
         let info = json!({"name": self.name, "version": "1"});
         let params = json!({"protocolVersion": INITIALIZE, "capabilities": self.capabilities, "clientInfo": info});
@@ -121,13 +119,13 @@ impl Client {
         self.begin_as(json!(id), method, params).await
     }
 
-    /// The same under an id of the caller's choice.
+    /// Sends a request under a given id.
     pub(crate) async fn begin_as(&self, id: Value, method: &str, params: Value) -> Reply {
         let (body, headers) = self.written(&id, method, params);
         self.post(&body, &headers).await
     }
 
-    /// A request as its era writes it: the body, and the headers that repeat it.
+    /// Writes a request of the era: the body, and the headers that repeat parts of the body.
     pub(crate) fn written(&self, id: &Value, method: &str, mut params: Value) -> (String, Vec<(&'static str, String)>) {
         let mut headers = Vec::new();
         if self.era == Era::Stateless {
@@ -147,22 +145,22 @@ impl Client {
         (json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(), headers)
     }
 
-    /// Sends a request and reads to its response: what came before, and the response.
+    /// Sends a request and reads to the response. Gives the messages before, and the response.
     pub(crate) async fn whole(&self, method: &str, params: Value) -> (Vec<Value>, Event) {
         self.begin(method, params).await.finish().await
     }
 
-    /// Sends a request; the response.
+    /// Sends a request and gives the response.
     pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
         self.whole(method, params).await.1.value
     }
 
-    /// Calls a tool; the response.
+    /// Calls a tool and gives the response.
     pub(crate) async fn tool(&self, name: &str, arguments: Value) -> Value {
         self.call("tools/call", json!({"name": name, "arguments": arguments})).await
     }
 
-    /// Calls a tool, and answers whatever is asked meanwhile (initialize era); the questions, and the response.
+    /// Calls a tool, and answers all questions meanwhile (initialize era). Gives the questions, and the response.
     pub(crate) async fn dialogue(&self, name: &str, arguments: Value, answer: impl Fn(&Value) -> Value) -> (Vec<Value>, Value) {
         let mut reply = self.begin("tools/call", json!({"name": name, "arguments": arguments})).await;
         let mut questions = Vec::new();
@@ -179,20 +177,19 @@ impl Client {
         }
     }
 
-    /// The names of all tools.
+    /// Lists the names of all tools.
     pub(crate) async fn tools(&self) -> Vec<String> {
         let listed = self.call("tools/list", json!({})).await;
         let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
         tools.iter().map(|t| t["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Sends a notification.
     pub(crate) async fn notify(&self, method: &str, params: Value) {
         let reply = self.post(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string(), &[]).await;
         assert_eq!(reply.status, 202);
     }
 
-    /// Sends a stateless request under another `Mcp-Name` than its own, or under none.
+    /// Sends a stateless request with a wrong `Mcp-Name`, or without.
     pub(crate) async fn misnamed(&self, method: &str, mut params: Value, name: Option<&str>) -> Reply {
         let key = |key: &str| format!("io.modelcontextprotocol/{key}");
         params["_meta"] = json!({key("protocolVersion"): STATELESS, key("clientCapabilities"): self.capabilities});
@@ -202,7 +199,7 @@ impl Client {
         self.post(&message.to_string(), &headers).await
     }
 
-    /// Opens the stream of the session, or takes one up behind an event.
+    /// Opens the stream of the session, or resumes behind an event.
     pub(crate) async fn listen(&self, last: Option<&str>) -> Reply {
         let last: Vec<_> = last.map(|id| ("last-event-id", id.to_owned())).into_iter().collect();
         self.send(Method::GET, "", &last).await
@@ -213,7 +210,7 @@ impl Client {
         self.send(Method::DELETE, "", &[]).await
     }
 
-    /// Posts a text as it stands.
+    /// Posts a text unchanged.
     pub(crate) async fn post(&self, body: &str, more: &[(&str, String)]) -> Reply {
         self.send(Method::POST, body, more).await
     }

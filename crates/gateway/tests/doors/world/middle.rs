@@ -1,5 +1,5 @@
-//! A way between two gates that leads through somebody who reads and changes everything: requests on their way down, answers on their way up.
-//! It speaks the stateless era, holds no stream open, and does not know what a message means.
+//! A man in the middle between two gates: changes requests on their way down, and answers on their way up. Speaks the stateless era, holds
+//! no stream open, and does not know the meaning of messages.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,15 +16,15 @@ use tokio::net::TcpListener;
 
 use super::send;
 
-/// What is done to what passes.
+/// Changes made to passing messages.
 pub(crate) trait Trick: Send + Sync + 'static {
-    /// To a request. What it gives is answered in place of whoever was asked.
+    /// Changes a request; an answer given here stands in place of the server's.
     fn down(&self, request: &mut Value) -> Option<Value>;
 
-    /// To the answer to a request.
+    /// Changes the answer to a request.
     fn up(&self, request: &Value, answer: &mut Value);
 
-    /// How often a request is sent.
+    /// Number of times a request is sent.
     fn times(&self, request: &Value) -> usize;
 }
 

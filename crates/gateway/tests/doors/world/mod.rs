@@ -1,4 +1,4 @@
-//! A running gate and the clients in front of it. It knows HTTP and the two eras as a client must, and nothing of the gate's inside.
+//! A running gate and the clients before the door. Knows HTTP and the two eras as a client must, and nothing of the gate's inside.
 
 pub(crate) mod cable;
 mod client;
@@ -26,21 +26,21 @@ pub(crate) use recorder::Recorder;
 pub(crate) use socket::{NotUpgraded, Socket};
 pub(crate) use wire::{Reply, protect, send};
 
-/// No test may take longer.
+/// Longest time of a test.
 const LONGEST: Duration = Duration::from_secs(60);
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/conformance/fixture_server.py");
 
-/// Runs a test within a bounded time.
+/// Runs a test within [`LONGEST`].
 pub(crate) async fn bounded<T>(test: impl Future<Output = T>) -> T {
     tokio::time::timeout(LONGEST, test).await.expect("the test took too long")
 }
 
-/// One table of `banyan.toml` that mounts the fixture over stdio.
+/// Writes a table of `banyan.toml` that mounts the fixture over stdio.
 pub(crate) fn fixture(name: &str, era: Era) -> String {
     fixture_with(name, era, &[])
 }
 
-/// The same with more arguments.
+/// Writes the fixture's table with further arguments.
 pub(crate) fn fixture_with(name: &str, era: Era, more: &[&str]) -> String {
     let own = if era == Era::Initialize { "legacy" } else { "modern" };
     let mut args = vec![FIXTURE, "stdio", "--era", own];
@@ -48,7 +48,7 @@ pub(crate) fn fixture_with(name: &str, era: Era, more: &[&str]) -> String {
     format!("[mount.{name}]\ncommand = \"python3\"\nargs = {args:?}\n")
 }
 
-/// A `[[token]]` for the token `secret-of-NAME`.
+/// Writes a `[[token]]` for the token `secret-of-NAME`.
 pub(crate) fn token(name: &str) -> String {
     let digest: String = Sha256::digest(format!("secret-of-{name}")).iter().map(|b| format!("{b:02x}")).collect();
     format!("[[token]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n")
@@ -63,24 +63,24 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Starts the gate that `toml` describes, and waits until its mounts are settled.
+    /// Starts the gate of `toml`, and waits until all mounts are settled.
     pub(crate) async fn start(toml: &str) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), toml).await
     }
 
-    /// The same with a state directory in which there is something.
+    /// Starts a gate on an existing state directory.
     pub(crate) async fn start_in(state: tempfile::TempDir, toml: &str) -> Self {
         let gateway = Gateway::start(parse(toml), state.path().to_owned());
         Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
     }
 
-    /// Another gate that keeps its state in the same directory.
+    /// Starts another gate with the same state directory.
     pub(crate) async fn beside(&self, toml: &str) -> Self {
         let gateway = Gateway::start(parse(toml), self.state.path().to_owned());
         Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), tempfile::tempdir().unwrap()).await
     }
 
-    /// The same at an address where another one was.
+    /// Starts a gate at a known address.
     pub(crate) async fn start_on(toml: &str, addr: SocketAddr) -> Self {
         let state = tempfile::tempdir().unwrap();
         let gateway = Gateway::start(parse(toml), state.path().to_owned());
@@ -88,18 +88,18 @@ impl World {
         Self::serving(gateway, listener, state).await
     }
 
-    /// Starts a gate that registers with the parents that `toml` names.
+    /// Starts a gate that registers with the parents in `toml`.
     pub(crate) async fn member(toml: &str) -> Self {
         Self::member_in(tempfile::tempdir().unwrap(), toml, TcpListener::bind("127.0.0.1:0").await.unwrap()).await
     }
 
-    /// The same with a state directory in which there is something, at an address that others know already.
+    /// Starts a registering gate on an existing state directory, at an address known to others.
     pub(crate) async fn member_in(state: tempfile::TempDir, toml: &str, listener: TcpListener) -> Self {
         let gateway = Gateway::start_at(parse(toml), state.path().to_owned(), Path::new("banyan.toml"));
         Self::serving(gateway, listener, state).await
     }
 
-    /// A state directory that makes another gate of this one's id.
+    /// Makes a state directory for another gate with the same id.
     pub(crate) fn twin(&self) -> tempfile::TempDir {
         let state = tempfile::tempdir().unwrap();
         let (from, to) = (self.state.path().join("nodes"), state.path().join("nodes"));
@@ -111,13 +111,13 @@ impl World {
         state
     }
 
-    /// Starts a gate that has the id it had before in that state directory.
+    /// Starts a gate with the id kept in the state directory.
     pub(crate) async fn kept(state: tempfile::TempDir, toml: &str) -> Self {
         let gateway = Gateway::start_at(parse(toml), state.path().to_owned(), Path::new("banyan.toml"));
         Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
     }
 
-    /// Ends it, and gives what it kept: a copy, because connections of this process may still hold the lock on its id.
+    /// Ends the gate, and gives a copy of the state directory: connections of this process may still hold the lock on the original.
     pub(crate) async fn end_keeping(self) -> tempfile::TempDir {
         self.stop.cancel();
         self.gateway.shutdown().await;
@@ -126,7 +126,7 @@ impl World {
         kept
     }
 
-    /// A gate that others reach, too: at an address of this machine that is not the loopback.
+    /// Starts a gate that other machines reach: at an address of this machine other than the loopback.
     pub(crate) async fn on_a_network(toml: &str) -> Self {
         let state = tempfile::tempdir().unwrap();
         let gateway = Gateway::start(parse(toml), state.path().to_owned());
@@ -141,7 +141,7 @@ impl World {
         Self { gateway, addr, stop, state }
     }
 
-    /// Ends it, with all its connections.
+    /// Ends the gate and all connections.
     pub(crate) async fn end(self) {
         self.stop.cancel();
         self.gateway.shutdown().await;
@@ -157,12 +157,12 @@ impl World {
         self.gateway.apply(parse(toml)).unwrap().iter().map(ToString::to_string).collect()
     }
 
-    /// What there is to say about a mount.
+    /// Gives the status of a mount.
     pub(crate) fn mount(&self, name: &str) -> Option<MountStatus> {
         self.gateway.status().into_iter().find(|m| m.name == name)
     }
 
-    /// Waits until a mount is as wanted.
+    /// Waits for a status of a mount.
     pub(crate) async fn until(&self, name: &str, wanted: impl Fn(&MountStatus) -> bool) -> MountStatus {
         eventually(async || self.mount(name).filter(&wanted)).await
     }
@@ -184,7 +184,7 @@ pub(crate) async fn eventually<T>(look: impl AsyncFn() -> Option<T>) -> T {
     }
 }
 
-/// An address of this machine by which it is reached over a network. Whoever connects to it from here is not on the loopback either.
+/// Finds an address of this machine on a network. Connections from here to that address do not come from the loopback.
 fn of_a_network() -> IpAddr {
     // Nothing is sent: the system only says from where it would be.
     let probe = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
@@ -198,7 +198,7 @@ pub(crate) fn parse(toml: &str) -> Config {
     config::parse(toml, Path::new("banyan.toml"), &SystemSources).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Copies the files of a directory, and of those in it.
+/// Copies a directory, recursively.
 fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         let (kind, to) = (entry.file_type().unwrap(), to.join(entry.file_name()));

@@ -1,4 +1,4 @@
-//! A connection on which bytes are sent as they stand, and whose replies are cut where their heads say. It never opens another.
+//! A connection for raw bytes, whose replies are cut as their heads say. Never opens another.
 
 use bytes::BytesMut;
 use mcp_proto::http1::{Body, Head};
@@ -11,7 +11,7 @@ use super::World;
 /// The connection.
 pub(crate) struct Raw {
     reading: OwnedReadHalf,
-    /// May be taken, to send and read at once.
+    /// May be taken out, to send and read at once.
     pub(crate) writing: Option<OwnedWriteHalf>,
     buffer: BytesMut,
 }
@@ -23,7 +23,6 @@ pub(crate) struct Answer {
 }
 
 impl Raw {
-    /// Connects to the gate.
     pub(crate) async fn connect(world: &World) -> Self {
         let stream = TcpStream::connect(world.addr).await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -31,12 +30,11 @@ impl Raw {
         Self { reading, writing: Some(writing), buffer: BytesMut::new() }
     }
 
-    /// Sends bytes.
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.writing.as_mut().unwrap().write_all(bytes).await.unwrap();
     }
 
-    /// The head of the next reply.
+    /// Reads the head of the next reply.
     pub(crate) async fn begin(&mut self) -> Answer {
         loop {
             if let Some(head) = Head::take(&mut self.buffer).unwrap() {
@@ -46,7 +44,7 @@ impl Raw {
         }
     }
 
-    /// All of a reply's body.
+    /// Reads all of a reply's body.
     pub(crate) async fn finish(&mut self, mut answer: Answer) -> String {
         let mut out = Vec::new();
         loop {
@@ -60,7 +58,7 @@ impl Raw {
         }
     }
 
-    /// What comes of a body until the connection ends; `None`: the body came as a whole.
+    /// Reads the rest of a body until the connection ends; `None` when the body came whole.
     pub(crate) async fn broken(&mut self, mut answer: Answer) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         loop {
@@ -76,14 +74,14 @@ impl Raw {
         }
     }
 
-    /// The next reply: its status, whether it announces the connection's end, and its body.
+    /// Reads the next reply: status, announced end of the connection, and body.
     pub(crate) async fn reply(&mut self) -> (u16, bool, String) {
         let answer = self.begin().await;
         let closes = answer.head.fields().str("connection") == Some("close");
         (answer.head.status(), closes, self.finish(answer).await)
     }
 
-    /// Reads on until the bytes that came begin with `wanted`, and takes these off.
+    /// Reads on until the bytes begin with `wanted`, and takes these off.
     pub(crate) async fn expect(&mut self, wanted: &[u8]) {
         while self.buffer.len() < wanted.len() {
             assert!(self.fill().await, "the connection ended");
@@ -91,7 +89,7 @@ impl Raw {
         assert_eq!(&self.buffer.split_to(wanted.len())[..], wanted);
     }
 
-    /// Whether the gate closes the connection without another byte.
+    /// Checks that the gate closes the connection without another byte.
     pub(crate) async fn ends(&mut self) -> bool {
         self.buffer.is_empty() && !self.fill().await
     }
@@ -101,7 +99,7 @@ impl Raw {
     }
 }
 
-/// A request as bytes.
+/// Writes a request.
 pub(crate) fn request(method: &str, path: &str, fields: &[(&str, &str)], body: &str) -> Vec<u8> {
     let mut out = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\n");
     for (name, value) in fields {

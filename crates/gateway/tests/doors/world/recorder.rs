@@ -1,6 +1,5 @@
-//! A server behind HTTP that keeps the headers and bodies it was sent. It offers one tool, `record`, in either era, as a task where
-//! that is asked for, and nothing else. Its tool fails with the error that stands in its argument `error`. It puts a session id on
-//! whatever it says, refusals too.
+//! A server behind HTTP that keeps the headers and bodies of requests. Offers a single tool, `record`, in either era, as a task on demand.
+//! The tool fails with the error given in the argument `error`. Every answer has a session id, refusals too.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -18,13 +17,13 @@ use tokio::net::TcpListener;
 use super::Era;
 use super::client::{INITIALIZE, STATELESS};
 
-/// What came: the headers and the body.
-pub(crate) type Seen = (HeaderMap, String);
+/// Headers and body of a request.
+pub(crate) type ReceivedRequest = (HeaderMap, String);
 
 /// The server.
 pub(crate) struct Recorder {
     pub(crate) addr: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Recorder {
@@ -33,7 +32,7 @@ impl Recorder {
         Self::offering(era, "record", json!({})).await
     }
 
-    /// The same, saying that it is a gate: its tool stands below a mount of its own.
+    /// Starts a server that claims to be a gate, with the tool below a mount of its own.
     pub(crate) async fn gate(era: Era) -> Self {
         Self::offering(era, "stm.record", json!({"io.banyan/mcpax": {"aggregator_id": "the-recorder"}})).await
     }
@@ -57,13 +56,18 @@ impl Recorder {
         Self { addr, seen }
     }
 
-    /// Everything so far.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    /// Gives all requests so far.
+    pub(crate) fn seen(&self) -> Vec<ReceivedRequest> {
         self.seen.lock().unwrap().clone()
     }
 }
 
-async fn answer(era: Era, (tool, more): &(&str, Value), seen: &Mutex<Vec<Seen>>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn answer(
+    era: Era,
+    (tool, more): &(&str, Value),
+    seen: &Mutex<Vec<ReceivedRequest>>,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
     let (parts, body) = request.into_parts();
     let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
     seen.lock().unwrap().push((parts.headers, body.clone()));
@@ -114,7 +118,7 @@ async fn answer(era: Era, (tool, more): &(&str, Value), seen: &Mutex<Vec<Seen>>,
     plain(StatusCode::OK, json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
 }
 
-/// A task that never ends; the one asked for, or a new one.
+/// Makes a task that never ends, with the id of the request or a new id.
 fn task(message: &Value) -> Value {
     let id = message["params"].get("taskId").cloned().unwrap_or(json!("task-of-the-recorder"));
     let when = "2026-07-28T00:00:00Z";

@@ -1,5 +1,5 @@
-//! A server that registers itself at a gate: streamable HTTP in one of the eras, with lists that may change, a stream for what it notifies,
-//! and the requests of MCP-AX. It knows nothing of what the gate makes of them.
+//! A server that registers at a gate: streamable HTTP in either era, with changing lists, a stream of notifications, and the requests of
+//! MCP-AX. Knows nothing of the gate's use of them.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -28,7 +28,7 @@ const UPDATED: &str = "notifications/resources/updated";
 
 type Body = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
-/// The server, until it is dropped.
+/// The server, until dropped.
 pub(crate) struct Registrant {
     pub(crate) addr: SocketAddr,
     pub(crate) id: String,
@@ -38,24 +38,24 @@ pub(crate) struct Registrant {
 
 struct State {
     era: Era,
-    /// What it lists, by the member of the result; and its `instructions`, and more `capabilities`.
+    /// Lists by the member of the result; also `instructions`, and more `capabilities`.
     lists: Mutex<Value>,
     said: broadcast::Sender<String>,
-    /// Which resources are subscribed to (initialize era).
+    /// Subscribed resources (initialize era).
     subscribed: Mutex<BTreeSet<String>>,
-    /// The gate that it says it is registered with.
+    /// Claimed parent.
     parent: Mutex<Option<String>>,
-    /// Methods and headers of what came.
+    /// Methods and headers of all requests.
     seen: Mutex<Vec<(String, HeaderMap)>>,
     connections: Mutex<Vec<AbortOnDropHandle<()>>>,
 }
 
-/// A tool that only reads.
+/// Makes a tool that only reads.
 pub(crate) fn reads(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
 }
 
-/// A tool that changes something.
+/// Makes a tool that writes.
 pub(crate) fn writes(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
 }
@@ -66,8 +66,8 @@ impl Registrant {
         Self::offering(era, json!({"tools": tools})).await
     }
 
-    /// The same with more than tools: each list under the member of its result, `instructions` beside them, and whether it
-    /// `asks_roots` of each connection.
+    /// Starts a server with more than tools: lists by the member of the result, `instructions` beside them, and `asks_roots` to ask each
+    /// connection.
     pub(crate) async fn offering(era: Era, lists: Value) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -86,12 +86,11 @@ impl Registrant {
         Self { addr, id: format!("00000000-0000-4000-8000-{number:012x}"), state, serving }
     }
 
-    /// Where it is.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.addr)
     }
 
-    /// The params of a registration; `more` stands beside or in place of what it says by itself.
+    /// Makes the params of a registration; `more` adds or replaces members.
     pub(crate) fn params(&self, segment: &str, interval: u64, more: &Value) -> Value {
         let mut params = json!({
             "subserver_id": self.id,
@@ -106,12 +105,12 @@ impl Registrant {
         params
     }
 
-    /// Registers; the response.
+    /// Registers and gives the response.
     pub(crate) async fn register(&self, gate: &Client, segment: &str, interval: u64, more: Value) -> Value {
         gate.call("mcpax/register", self.params(segment, interval, &more)).await
     }
 
-    /// Registers, and waits until its tools are there; the session.
+    /// Registers, waits until the tools are there, and gives the session.
     pub(crate) async fn join(&self, world: &World, gate: &Client, segment: &str, interval: u64, more: Value) -> String {
         let answer = self.register(gate, segment, interval, more).await;
         let session = answer["result"]["session_id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
@@ -130,47 +129,47 @@ impl Registrant {
         }))
     }
 
-    /// Lists other tools, and says so.
+    /// Lists other tools, and notifies of the change.
     pub(crate) fn list(&self, tools: Vec<Value>) {
         self.offer("tools", Value::Array(tools));
     }
 
-    /// Offers something else from now on under one member, and says so where clients are told of that.
+    /// Replaces the list of a member, and notifies clients if there is a notification for that.
     pub(crate) fn offer(&self, member: &str, value: Value) {
         self.state.lists.lock().unwrap()[member] = value;
         let list = if member == "resourceTemplates" { "resources" } else { member };
         self.say(&format!("notifications/{list}/list_changed"), &json!({}));
     }
 
-    /// Notifies something, on every stream that stands open.
+    /// Notifies on every open stream.
     pub(crate) fn say(&self, method: &str, params: &Value) {
         // Nobody may listen.
         _ = self.state.said.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// A resource changed: whoever subscribes to it is told.
+    /// Tells the subscribers of a resource of a change.
     pub(crate) fn touch(&self, uri: &str) {
         if self.state.era == Era::Stateless || self.state.subscribed.lock().unwrap().contains(uri) {
             self.say(UPDATED, &json!({"uri": uri}));
         }
     }
 
-    /// How many streams stand open.
+    /// Counts open streams.
     pub(crate) fn streams(&self) -> usize {
         self.state.said.receiver_count()
     }
 
-    /// Answers from now on that it is registered with this gate.
+    /// Claims another parent from now on.
     pub(crate) fn belongs_to(&self, gate: &str) {
         *self.state.parent.lock().unwrap() = Some(gate.to_owned());
     }
 
-    /// What came so far.
+    /// Gives all requests so far.
     pub(crate) fn seen(&self) -> Vec<(String, HeaderMap)> {
         self.state.seen.lock().unwrap().clone()
     }
 
-    /// Is gone from one moment to the next.
+    /// Dies at once.
     pub(crate) fn die(&mut self) {
         self.serving = None;
         self.state.connections.lock().unwrap().clear();
@@ -196,7 +195,7 @@ fn plain(status: StatusCode, body: String) -> Response<Body> {
     response.body(StreamBody::new(one.boxed())).unwrap()
 }
 
-/// A stream of what it notifies, behind `first`; of changed resources only those that are `wanted`, where that is said.
+/// Streams `first` and then notifications; of changed resources only those in `wanted`, if given.
 fn stream(state: &State, first: Vec<String>, wanted: Option<Vec<String>>) -> Response<Body> {
     let said = state.said.subscribe();
     let passes = move |text: &String| {

@@ -1,4 +1,4 @@
-//! A WebSocket to a room of the gate: what a participant sends and is sent, and how the connection ends.
+//! A WebSocket to a room of the gate: sending and receiving as a participant, and the end of the connection.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ const MOST: usize = 8 << 20;
 pub(crate) struct Socket {
     stream: TcpStream,
     frames: Reader,
-    /// Its id in the room, once it has been welcomed.
+    /// Id in the room, once welcomed.
     pub(crate) id: String,
     sent: u64,
 }
@@ -30,7 +30,7 @@ pub(crate) struct NotUpgraded {
 }
 
 impl Socket {
-    /// Connects with a token, and fields as they stand.
+    /// Connects with a token, and raw fields.
     pub(crate) async fn open_with(world: &World, query: &str, token: &str, fields: &str) -> Result<Self, NotUpgraded> {
         let mut stream = TcpStream::connect(world.addr).await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -64,7 +64,7 @@ impl Socket {
         Ok(Self { stream, frames, id: String::new(), sent: 0 })
     }
 
-    /// Comes into a room, and gives what it is welcomed with.
+    /// Joins a room, and gives the welcome.
     pub(crate) async fn join(world: &World, query: &str, token: &str) -> (Self, Value) {
         let mut socket = Self::open_with(world, query, token, "").await.unwrap_or_else(|refused| panic!("{refused:?}"));
         let welcome = socket.next().await;
@@ -75,12 +75,11 @@ impl Socket {
         (socket, welcome)
     }
 
-    /// Sends text as it stands.
     pub(crate) async fn send_text(&mut self, text: &str) {
         self.stream.write_all(&frame(Opcode::Text, text.as_bytes(), Some(MASK))).await.unwrap();
     }
 
-    /// Sends an envelope of its own, with an id that is returned.
+    /// Sends an envelope, and gives its new id.
     pub(crate) async fn send(&mut self, kind: &str, members: Value, payload: Value) -> String {
         self.sent += 1;
         let id = format!("{}-{}", self.id, self.sent);
@@ -92,12 +91,12 @@ impl Socket {
         id
     }
 
-    /// Says something.
+    /// Sends a chat message.
     pub(crate) async fn chat(&mut self, text: &str) -> String {
         self.send("chat", json!({}), json!({"text": text})).await
     }
 
-    /// Bytes that are no frame of ours.
+    /// Sends raw bytes.
     pub(crate) async fn raw(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
     }
@@ -121,7 +120,7 @@ impl Socket {
         }
     }
 
-    /// The next message, as it stands.
+    /// Reads the next message as text.
     pub(crate) async fn next_text(&mut self) -> String {
         match self.received().await {
             Some(WebSocketEvent::Text(text)) => String::from_utf8(text.to_vec()).unwrap(),
@@ -129,12 +128,12 @@ impl Socket {
         }
     }
 
-    /// The next message.
+    /// Reads the next message.
     pub(crate) async fn next(&mut self) -> Value {
         serde_json::from_str(&self.next_text().await).unwrap()
     }
 
-    /// The next message that is as wanted; those before it are passed over.
+    /// Reads up to a message that is `wanted`.
     pub(crate) async fn next_where(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.next().await;
@@ -144,7 +143,7 @@ impl Socket {
         }
     }
 
-    /// The answer to a ping, where nothing else comes before it.
+    /// Reads the answer to a ping; nothing else may come before.
     pub(crate) async fn pong(&mut self, payload: &[u8]) -> Vec<u8> {
         self.stream.write_all(&frame(Opcode::Ping, payload, Some(MASK))).await.unwrap();
         match self.received().await {
@@ -153,7 +152,7 @@ impl Socket {
         }
     }
 
-    /// How it is closed by the gate; messages before that are passed over.
+    /// Waits for the gate to close, and gives code and reason.
     pub(crate) async fn closed(&mut self) -> (Option<u16>, String) {
         loop {
             match self.received().await {
@@ -167,7 +166,7 @@ impl Socket {
         }
     }
 
-    /// Closes in order, and waits until the gate has as well.
+    /// Closes in order, and waits for the gate to do so.
     pub(crate) async fn leave(mut self) {
         self.stream.write_all(&close(1000, "", Some(MASK))).await.unwrap();
         while !matches!(self.received().await, Some(WebSocketEvent::Close(..)) | None) {}

@@ -1,5 +1,4 @@
-//! A server behind HTTP whose answers are as long, and break where, the arguments of its one tool `run` say. It speaks either era and
-//! checks nothing.
+//! A server behind HTTP with long and broken answers, by the arguments of the only tool `run`. Speaks either era and checks nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,9 +15,9 @@ use super::client::{INITIALIZE, STATELESS};
 pub(crate) struct Tap {
     pub(crate) addr: SocketAddr,
     era: Era,
-    /// How many bytes of answers have gone out.
+    /// Bytes of answers sent.
     sent: Arc<AtomicUsize>,
-    /// How many connections broke under an answer.
+    /// Connections broken under an answer.
     broken: Arc<AtomicUsize>,
 }
 
@@ -42,24 +41,22 @@ impl Tap {
         tap
     }
 
-    /// Its table of `banyan.toml`.
+    /// Writes the table of `banyan.toml`.
     pub(crate) fn table(&self) -> String {
         let era = if self.era == Era::Stateless { "stateless" } else { "initialize" };
         format!("[mount.up]\nurl = \"http://{}/mcp\"\nera = \"{era}\"\ntimeout = \"1s\"\n", self.addr)
     }
 
-    /// How many bytes of answers have gone out.
     pub(crate) fn sent(&self) -> usize {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// How many connections broke under an answer.
     pub(crate) fn broken(&self) -> usize {
         self.broken.load(Ordering::Relaxed)
     }
 }
 
-/// The raw result of a call with these arguments: `size` bytes of text about, and the raw members `inside`.
+/// Makes the raw result of a call with these arguments: some `size` bytes of text, and the raw members `inside`.
 pub(crate) fn result(arguments: &Value) -> String {
     let size = arguments["size"].as_u64().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
     let words = format!("The ä\\n😀 \\u00e4 fox, {{\\\"[ \\/ and so on, {}", "and so forth ".repeat(40));
@@ -70,7 +67,7 @@ pub(crate) fn result(arguments: &Value) -> String {
     )
 }
 
-/// One connection; `None`: it broke under an answer.
+/// Serves a connection; `None` when broken under an answer.
 async fn serve(mut stream: TcpStream, sent: &AtomicUsize) -> Option<()> {
     let mut bytes = Vec::new();
     loop {
@@ -100,17 +97,17 @@ async fn serve(mut stream: TcpStream, sent: &AtomicUsize) -> Option<()> {
     }
 }
 
-/// How a request is answered.
+/// Plan of an answer.
 struct Script {
     head: String,
     body: Vec<u8>,
     is_call: bool,
     chunked: bool,
-    /// The last chunk comes.
+    /// Sends the last chunk.
     ends: bool,
-    /// Something is missing.
+    /// Leaves something out.
     is_cut: bool,
-    /// Nothing more comes behind so many bytes.
+    /// Stops after so many bytes.
     pause: Option<usize>,
     piece: usize,
 }
@@ -154,7 +151,7 @@ impl Script {
     }
 }
 
-/// So many reports of progress, and an event without its end.
+/// Writes so many reports of progress, and an event without an end.
 fn event(message: &Value, text: &str, reports: usize) -> String {
     let token = &message["params"]["_meta"]["progressToken"];
     let report = |n| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": n}});
@@ -162,7 +159,7 @@ fn event(message: &Value, text: &str, reports: usize) -> String {
     format!("{before}event: message\ndata: {}", text.replace('\n', "\ndata: "))
 }
 
-/// Answers a request; whether the connection stays.
+/// Answers a request; `true` while the connection stays.
 async fn answer(stream: &mut TcpStream, message: &Value, sent: &AtomicUsize) -> Option<bool> {
     let script = Script::of(message);
     stream.write_all(script.head.as_bytes()).await.ok()?;
@@ -187,7 +184,7 @@ async fn answer(stream: &mut TcpStream, message: &Value, sent: &AtomicUsize) -> 
     Some(!script.is_cut)
 }
 
-/// The result of whatever is no call.
+/// Makes the result of a request other than a call.
 fn known(message: &Value) -> Option<String> {
     let info = json!({"name": "tap", "version": "1"});
     let (capabilities, lasting) = (json!({"tools": {}}), json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}));

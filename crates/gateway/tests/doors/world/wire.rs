@@ -1,5 +1,4 @@
-//! HTTP/1.1 as the smallest client speaks it: a connection for each request, which is lost when the reply is dropped.
-//! It does not know what a message means.
+//! HTTP/1.1 of the smallest client: a connection for each request, closed with the reply. Does not know the meaning of messages.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,11 +18,11 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_util::task::AbortOnDropHandle;
 
-/// One event of a stream, or a whole JSON body.
+/// An event of a stream, or a whole JSON body.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
-    /// As it came.
+    /// Received bytes.
     pub(crate) raw: String,
     pub(crate) value: Value,
 }
@@ -39,12 +38,12 @@ pub(crate) struct Reply {
     _connection: AbortOnDropHandle<()>,
 }
 
-/// Sends one request over a connection of its own.
+/// Sends a request over a new connection.
 pub(crate) async fn send(addr: SocketAddr, tls: Option<&Arc<ClientConfig>>, request: Request<Full<Bytes>>) -> Reply {
     send_from(None, addr, tls, request).await
 }
 
-/// The same, from an address where one is given.
+/// Sends a request from a given address, if any.
 pub(super) async fn send_from(
     from: Option<Ipv4Addr>,
     addr: SocketAddr,
@@ -68,7 +67,7 @@ pub(super) async fn send_from(
     Reply { status: parts.status, headers: parts.headers, body, rest: Vec::new(), events: VecDeque::new(), _connection: connection }
 }
 
-/// TLS over a connection, to whoever is called `localhost`.
+/// Speaks TLS with a server called `localhost`.
 pub(crate) async fn protect(stream: TcpStream, tls: &Arc<ClientConfig>) -> std::io::Result<TlsStream<TcpStream>> {
     TlsConnector::from(Arc::clone(tls)).connect("localhost".try_into().unwrap(), stream).await
 }
@@ -79,27 +78,27 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> 
 }
 
 impl Reply {
-    /// A header's text; empty where there is none.
+    /// Gives a header's text; empty when absent.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |v| v.to_str().unwrap())
     }
 
-    /// The whole body, whatever it is.
+    /// Reads the whole body as text.
     pub(crate) async fn text(self) -> String {
         String::from_utf8(self.body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 
-    /// The whole body, whatever it is; `None` where it breaks off.
+    /// Reads the whole body as text; `None` when broken off.
     pub(crate) async fn text_or_break(self) -> Option<String> {
         Some(String::from_utf8(self.body.collect().await.ok()?.to_bytes().to_vec()).unwrap())
     }
 
-    /// Whether the body is a stream of events.
+    /// Checks for a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.header("content-type").starts_with("text/event-stream")
     }
 
-    /// The next event, or the whole body; `None` at the end.
+    /// Reads the next event, or the whole body; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -117,7 +116,7 @@ impl Reply {
         }
     }
 
-    /// Cuts whole events off what has come.
+    /// Cuts whole events off the received bytes.
     fn cut(&mut self) {
         while self.is_stream()
             && let Some(end) = memchr::memmem::find(&self.rest, b"\n\n")
@@ -127,7 +126,7 @@ impl Reply {
         }
     }
 
-    /// The next event; `None` as well where the body breaks off.
+    /// Reads the next event; `None` also for a broken body.
     pub(crate) async fn next_or_break(&mut self) -> Option<Event> {
         while self.events.is_empty() {
             let frame = self.body.frame().await?.ok()?;
@@ -137,7 +136,7 @@ impl Reply {
         self.events.pop_front()
     }
 
-    /// The next event that is a message of that method.
+    /// Reads up to a message of that method.
     pub(crate) async fn next_of(&mut self, method: &str) -> Value {
         loop {
             let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before {method}"));
@@ -147,7 +146,7 @@ impl Reply {
         }
     }
 
-    /// Reads up to the response; what came before it, and the response.
+    /// Reads up to the response. Gives the messages before, and the response.
     pub(crate) async fn finish(&mut self) -> (Vec<Value>, Event) {
         let mut before = Vec::new();
         loop {
@@ -160,7 +159,7 @@ impl Reply {
     }
 }
 
-/// `None`: a comment. Priming events have no data, and the value `null`.
+/// Parses an event; `None` for a comment. Priming events have no data, and the value `null`.
 fn event(block: &str) -> Option<Event> {
     let fields = |name: &'static str| block.lines().filter_map(move |l| l.strip_prefix(name)).map(|v| v.strip_prefix(' ').unwrap_or(v));
     fields("data:").next()?;
