@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use config::Flaw;
 use config::file::At;
 use config::reading::FileReading;
+use config::secret::SecretRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::settings::{Backend, Confirmation, DeviceSettings, Health};
+use crate::settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health};
 
 /// The key of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -30,6 +31,23 @@ pub(crate) struct Device {
     /// Directory of `vtysh`. Default: `/usr/bin`.
     #[schemars(example = &"/usr/bin")]
     bindir: Option<String>,
+    /// Host of a device that is reached over SSH, with a port or without.
+    #[schemars(example = &"10.0.0.1")]
+    address: Option<At<String>>,
+    /// Name for the login.
+    #[schemars(example = &"netadm")]
+    user: Option<String>,
+    /// Password for the login, as a reference: `${file:…}`, `${env:…}` or `${keyring:…}`.
+    #[schemars(example = &"${keyring:r1}")]
+    password: Option<At<String>>,
+    /// File of the private key for the login, without a passphrase.
+    #[schemars(example = &"~/.ssh/id_ed25519")]
+    key: Option<At<String>>,
+    /// Accepted fingerprint of the host key, as `ssh-keygen -l` shows it. Without one, no key is accepted.
+    #[schemars(example = &"SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpHgvrLQHFjDIWVJrs")]
+    host_key: Option<String>,
+    /// Dialect of a command line over SSH. Default: `frr`.
+    dialect: Option<CommandLine>,
     /// Time until the rollback of an unconfirmed change, unless the caller names a time. Default: `2m`.
     #[schemars(example = &"2m")]
     confirm_within: Option<At<String>>,
@@ -64,8 +82,8 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn settings(&self, name: &str, reading: &mut FileReading<'_>) -> DeviceSettings {
-        let defaults = DeviceSettings::new(name);
+    pub(crate) fn settings(&self, name: &At<String>, reading: &mut FileReading<'_>) -> DeviceSettings {
+        let defaults = DeviceSettings::new(name.get());
         let mut seconds =
             |text: &Option<At<String>>, default: u64| reading.duration(text.as_ref()).map_or(default, |time| time.as_secs().max(1));
         let confirm_within = seconds(&self.confirm_within, defaults.confirm_within);
@@ -75,8 +93,17 @@ impl Device {
             let flaw = Flaw::new(within.span(), "`confirm_within` is longer than `longest_window`");
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
+        let backend = self.backend.unwrap_or_default();
+        if backend == Backend::Ssh {
+            self.check_login(name, reading);
+        }
         DeviceSettings {
-            backend: self.backend.unwrap_or_default(),
+            backend,
+            address: self.address.as_ref().map(|address| address.get().clone()),
+            user: self.user.clone(),
+            key: self.key.as_ref().map(|key| reading.path(key)),
+            host_key: self.host_key.clone(),
+            dialect: self.dialect.unwrap_or_default(),
             pathspace: self.pathspace.clone(),
             bindir: self.bindir.clone(),
             confirm_within,
@@ -91,6 +118,23 @@ impl Device {
             command_timeout,
             health: self.health.clone(),
             ..defaults
+        }
+    }
+
+    /// Reference to the password.
+    pub(crate) fn password(&self, name: &str, reading: &mut FileReading<'_>) -> Option<SecretRef> {
+        self.password.as_ref().map(|password| reading.secret(password, &format!("device.{name}.password")))
+    }
+
+    fn check_login(&self, name: &At<String>, reading: &mut FileReading<'_>) {
+        let missing = [
+            ("address", self.address.is_none()),
+            ("user", self.user.is_none()),
+            ("password", self.password.is_none() && self.key.is_none()),
+        ];
+        for (key, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
+            let flaw = Flaw::new(name.span(), format!("a device behind SSH needs `{key}`"));
+            reading.refuse(flaw.help(if key == "password" { "or `key`, the file of a private key" } else { "add it to this section" }));
         }
     }
 }

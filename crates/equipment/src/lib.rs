@@ -14,7 +14,10 @@ use config::resolved::{Config, Mount, Process, Transport};
 use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 
-pub use settings::{Backend, Confirmation, DeviceSettings, Health};
+pub use settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health};
+
+/// Variable with the password for the server process of a device.
+pub const PASSWORD: &str = "BANYAN_DEVICE_PASSWORD";
 
 /// Network devices: `[device.NAME]`.
 #[derive(Debug)]
@@ -40,8 +43,11 @@ impl Section for DeviceSection {
                 reading.refuse(flaw.help("give one of the two another name"));
                 continue;
             }
-            let settings = device.settings(name.get(), reading);
-            config.mounts.insert(segment.clone(), Arc::new(Mount::new(segment, Transport::Stdio(process(&settings)), "banyan.toml")));
+            let settings = device.settings(name, reading);
+            config.mounts.insert(
+                segment.clone(),
+                Arc::new(Mount::new(segment, Transport::Stdio(process(&settings, device.password(name.get(), reading))), "banyan.toml")),
+            );
             devices.0.insert(name.get().clone(), settings);
         }
         config.values.set(devices);
@@ -54,11 +60,17 @@ impl Section for DeviceSection {
 }
 
 /// The server process of a device: the same program again.
-fn process(settings: &DeviceSettings) -> Process {
+fn process(settings: &DeviceSettings, password: Option<SecretRef>) -> Process {
     let program = std::env::current_exe().map_or_else(|_| "banyan".to_owned(), |path| path.display().to_string());
     let settings = serde_json::to_string(settings).unwrap_or_default();
     let args = ["device", "serve", "--settings", &settings].map(SecretRef::plain).into();
-    Process { command: program, args, env: BTreeMap::new(), pass_env: Vec::new(), cwd: None }
+    Process {
+        command: program,
+        args,
+        env: password.map(|password| (PASSWORD.to_owned(), password)).into_iter().collect(),
+        pass_env: Vec::new(),
+        cwd: None,
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +99,7 @@ mod tests {
     fn what_is_wrong_with_a_device_is_told() {
         assert!(parsed("[device.R1]\n").unwrap_err().contains("[device.r1]"));
         assert!(parsed("[mount.r1]\ncommand = \"x\"\n[device.r1]\n").unwrap_err().contains("mount `r1`"));
+        assert!(parsed("[device.r1]\nbackend = \"ssh\"\naddress = \"r1\"\nuser = \"ann\"\n").unwrap_err().contains("needs `password`"));
         assert!(parsed("[device.r1]\nconfirm_within = \"10m\"\nlongest_window = \"5m\"\n").unwrap_err().contains("longest_window"));
     }
 }

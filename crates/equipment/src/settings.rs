@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use std::path::PathBuf;
+
 /// Longest window of a commit by default, in seconds.
 const WINDOW: u64 = 300;
 
@@ -19,6 +21,20 @@ pub struct DeviceSettings {
     /// Directory of `vtysh`, by default `/usr/bin`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bindir: Option<String>,
+    /// Host of the device, with a port or without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Name for the login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// File of the private key for the login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// Accepted fingerprint of the host key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_key: Option<String>,
+    #[serde(default)]
+    pub dialect: CommandLine,
     /// Seconds of a window by default.
     #[serde(default = "confirm_within")]
     pub confirm_within: u64,
@@ -68,6 +84,35 @@ pub enum Backend {
     /// FRR on this machine, through `vtysh`.
     #[default]
     Frr,
+    /// A command line over SSH, for reads.
+    Ssh,
+}
+
+/// The dialect of a command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandLine {
+    /// FRRouting.
+    #[default]
+    Frr,
+    /// Cisco IOS and its like.
+    Ios,
+    /// Junos.
+    Junos,
+    /// Huawei VRP.
+    Vrp,
+}
+
+impl CommandLine {
+    /// Name of the dialect among those built in.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Frr => "frr",
+            Self::Ios => "ios",
+            Self::Junos => "junos",
+            Self::Vrp => "vrp",
+        }
+    }
 }
 
 /// Origin of confirmations.
@@ -105,6 +150,11 @@ impl DeviceSettings {
             backend: Backend::default(),
             pathspace: None,
             bindir: None,
+            address: None,
+            user: None,
+            key: None,
+            host_key: None,
+            dialect: CommandLine::default(),
             confirm_within: confirm_within(),
             longest_window: window(),
             confirmation: Confirmation::default(),

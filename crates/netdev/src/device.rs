@@ -41,14 +41,14 @@ impl Server for Device {
     }
 
     fn capabilities(&self, era: Era) -> Value {
-        let settings = &self.site.settings;
+        let (settings, can_undo) = (&self.site.settings, self.site.backend.changeable().is_ok());
         let network = json!({
             "yangModules": [],
-            "cliDialect": "frr",
-            "configDatastore": ["running", "candidate", "operational"],
+            "cliDialect": self.site.dialect.draft_name(),
+            "configDatastore": if can_undo { &["running", "candidate", "operational"][..] } else { &["running"][..] },
             "notificationStream": [],
             "maxBulkEdit": settings.max_bulk_edit,
-            "supportsRollback": true,
+            "supportsRollback": can_undo,
             "rollbackTimeout": settings.longest_window,
         });
         let mut all = json!({ "resources": {}, "experimental": { "network": network } });
@@ -63,7 +63,7 @@ impl Server for Device {
     }
 
     fn tools(&self) -> Vec<Value> {
-        tools::definitions()
+        tools::definitions(&self.site)
     }
 
     async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
@@ -75,11 +75,11 @@ impl Server for Device {
     }
 
     fn resources(&self) -> Vec<Value> {
-        reads::resources()
+        reads::resources(&self.site)
     }
 
     fn templates(&self) -> Vec<Value> {
-        reads::templates()
+        reads::templates(&self.site)
     }
 
     async fn read(&self, request: &Request, uri: &str, params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {

@@ -25,7 +25,7 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
             },
             Want::Restore(snapshot) => reported(reload(site, snapshot, lock).await),
             Want::Check => reported(check(site).await),
-            Want::Save => reported(site.backend.save().await),
+            Want::Save => reported(save(site).await),
         };
         transaction.hear(done, &now());
     }
@@ -42,9 +42,13 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
 async fn reload(site: &Site, text: &str, lock: &Lock) -> Result<(), Fault> {
     let file = site.written("frr.conf", text)?;
     let held = lock.shared().map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
-    let reloaded = site.backend.reload(&file, held).await;
+    let reloaded = site.backend.changeable()?.reload(&file, held).await;
     forget(&file);
     reloaded
+}
+
+async fn save(site: &Site) -> Result<(), Fault> {
+    site.backend.changeable()?.save().await
 }
 
 async fn check(site: &Site) -> Result<(), Fault> {

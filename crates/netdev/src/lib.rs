@@ -9,7 +9,9 @@ mod device;
 mod drive;
 mod guard;
 mod site;
+mod ssh;
 mod store;
+mod way;
 
 use std::sync::Arc;
 

@@ -16,11 +16,10 @@ use net_proto::role::{CommandRule, DeviceAction, Role, RuleEffect};
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
-use crate::backend::Frr;
 use crate::clock::{now, written};
 use crate::drive::drive;
-
 use crate::store::Store;
+use crate::way::Way;
 
 /// Longest time to wait for another process at work on the device.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -31,9 +30,9 @@ pub struct Site {
     pub(crate) settings: DeviceSettings,
     pub(crate) state: PathBuf,
     pub(crate) store: Store,
-    pub(crate) backend: Frr,
+    pub(crate) backend: Way,
     pub(crate) redactor: Redactor,
-    dialect: Arc<Dialect>,
+    pub(crate) dialect: Arc<Dialect>,
     role: Role,
 }
 
@@ -70,8 +69,9 @@ impl Site {
     /// The directory of the record can't be made.
     pub fn open(settings: DeviceSettings, state: &Path) -> std::io::Result<Self> {
         let store = Store::open(state, &settings.name)?;
-        let dialect = Dialect::named("frr").ok_or_else(|| std::io::Error::other("the dialect `frr` can't be read"))?;
-        let (backend, role) = (Frr::new(&settings, Arc::clone(&dialect)), role(&settings));
+        let name = settings.dialect.name();
+        let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
+        let (backend, role) = (Way::new(&settings, Arc::clone(&dialect)), role(&settings));
         Ok(Self { settings, state: state.to_owned(), store, backend, redactor: Redactor::default(), dialect, role })
     }
 
@@ -80,9 +80,8 @@ impl Site {
     /// # Errors
     /// The way to the device is broken.
     pub async fn try_reach(&self) -> Result<String, Fault> {
-        let version = self.backend.exec("show version").await?;
         self.backend.running().await?;
-        Ok(version.lines().next().unwrap_or_default().to_owned())
+        self.backend.version().await
     }
 
     /// State of the change.
@@ -113,7 +112,7 @@ impl Site {
         let record = edit(&self.store.load()?, author, edits, &running, &text::FRR, &now())?;
         let shown = self.shown(&record, &running)?;
         let file = self.written("check.conf", &shown.change.candidate)?;
-        let checked = self.backend.validate(&file).await;
+        let checked = self.backend.changeable()?.validate(&file).await;
         forget(&file);
         checked?;
         self.keep(&record)?;
@@ -175,6 +174,7 @@ impl Site {
     /// # Errors
     /// Nothing is pending or open, another owns the candidate, or the old configuration does not come back.
     pub async fn roll_back(&self, who: &str) -> Result<(), Fault> {
+        self.backend.changeable()?;
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         if record.pending().is_none() {
@@ -223,7 +223,8 @@ impl Site {
     }
 
     fn may_change(&self) -> Result<(), Fault> {
-        self.role.permit(DeviceAction::Commit, seconds()).map(drop)
+        self.role.permit(DeviceAction::Commit, seconds())?;
+        self.backend.changeable().map(drop)
     }
 
     fn may_edit(&self, edits: &Edits) -> Result<(), Fault> {

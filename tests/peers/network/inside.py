@@ -47,6 +47,54 @@ confirmation = "person"
 health = [{ command = "show ip ospf neighbor", expect = "Full" }]
 """
 WINDOW = 4
+SSH = """
+[device.remote]
+backend = "ssh"
+address = "127.0.0.1:2222"
+user = "netadm"
+password = "${{file:{work}/password}}"
+host_key = "{fingerprint}"
+command_timeout = "3s"
+
+[device.bykey]
+backend = "ssh"
+address = "127.0.0.1:2222"
+user = "netadm"
+key = "{work}/login"
+host_key = "{fingerprint}"
+
+[device.stranger]
+backend = "ssh"
+address = "127.0.0.1:2222"
+user = "netadm"
+password = "${{file:{work}/password}}"
+
+[device.replaced]
+backend = "ssh"
+address = "127.0.0.1:2222"
+user = "netadm"
+password = "${{file:{work}/password}}"
+host_key = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+[device.locked-out]
+backend = "ssh"
+address = "127.0.0.1:2222"
+user = "netadm"
+password = "${{file:{work}/wrong}}"
+host_key = "{fingerprint}"
+
+[device.nowhere]
+backend = "ssh"
+address = "203.0.113.1"
+user = "netadm"
+key = "{work}/login"
+
+[device.silent]
+backend = "ssh"
+address = "127.0.0.1:2223"
+user = "netadm"
+key = "{work}/login"
+"""
 
 
 class Device:
@@ -97,6 +145,17 @@ def processes(word):
             continue
         if os.fsencode(binary()) == arguments[0] and word.encode() in arguments:
             found.append(int(entry.parent.name))
+    return found
+
+
+def command_lines():
+    """The arguments of every process that runs."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(entry.read_bytes())
+        except OSError:
+            continue
     return found
 
 
@@ -190,10 +249,57 @@ def timed_out(report, gateway):
     began = time.monotonic()
     code, detail = device.code("network.cli.exec", cmd="ping 127.0.0.1")
     report.check("NM-08: a command that hangs is ended", code == -32081 and "icmp_seq=1" in detail and time.monotonic() - began < 10, f"{code} {detail}")
-    left = [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"ping\0" in entry.read_bytes()]
+    left = [line for line in command_lines() if b"ping\0" in line]
     report.equal("NM-08: and leaves no process behind", left, [])
     code, detail = Device(gateway, "absent").code("network.cli.exec", cmd="show version")
     report.check("NM-08: a router that does not run is unreachable", code == -32082, f"{code} {detail}")
+
+
+def remote(report, gateway):
+    """NM-02, NM-03, NM-12, NM-13: a router behind SSH is read as on its own machine, and not changed."""
+    before = lab.running("r1")
+    for name in ("remote", "bykey"):
+        shown = Device(gateway, name).call("network.cli.exec", cmd="show running-config")["stdout"]
+        wanted = before.replace(lab.PASSWORD, "[redacted]")
+        report.equal(f"NM-02: {name}: what a command shows over SSH is what it shows there, without secrets",
+                     [line.rstrip() for line in shown.splitlines() if line.strip()], [line.rstrip() for line in wanted.splitlines() if line.strip()])
+    device = Device(gateway, "remote")
+    routes = json.loads(device.read("routing/ipv4/route-table"))["ietf-routing:routes"]["route"]
+    report.check("NM-03: the routing table over SSH is the one of FRR",
+                 routes and {r["destination-prefix"] for r in routes} == set(json.loads(lab.vtysh("r1", "show ip route json"))), str(routes)[:600])
+    uris = {one["uri"] for one in device.wire.call("resources/list", {}).result["resources"]}
+    report.check("NM-03: what is of this machine is not listed as of the device", any("routing/ipv4" in uri for uri in uris) and
+                 not any("system/" in uri for uri in uris), str(uris))
+    for tool, arguments in (("network.cli.configure", {"commands": ["hostname x"]}), ("network.commit", {"confirmed": 5}), ("network.rollback", {}),
+                            ("network.file.push", {"filename": "candidate-config", "content": "hostname x\n"})):
+        code, detail = device.code(tool, **arguments)
+        report.check(f"NM-13: {tool} over a shell that can't undo is not supported", code == -32087 and "nothing was sent" in detail, f"{code} {detail}")
+        report.check(f"NM-13: and {tool} is listed as not available", device.tools[tool]["_meta"]["available"] is False)
+    code, detail = device.code("network.cli.exec", cmd="configure terminal")
+    report.check("NM-12: nor does a command change it", code == -32083, f"{code} {detail}")
+    report.equal("NM-13: the device runs what it ran", lab.running("r1"), before)
+    code, detail = device.code("network.cli.exec", cmd="show bogus")
+    report.check("NM-08: what the device does not understand is told", code == -32084 and "Unknown command" in detail, f"{code} {detail}")
+    began = time.monotonic()
+    code, detail = device.code("network.cli.exec", cmd="ping 127.0.0.1")
+    report.check("NM-08: a command that hangs over SSH is given up", code == -32081 and time.monotonic() - began < 10, f"{code} {detail}")
+    gone = until(5, lambda: not any(b"ping\0" in line for line in command_lines()))
+    report.check("NM-08: and does not go on there", gone is not None)
+
+
+def no_login(report, gateway):
+    """NM-08: why a device behind SSH is not reached, and what to do."""
+    accept = f'host_key = "{lab.fingerprint()}"'
+    for name, words in (("stranger", ("never accepted", accept)), ("replaced", ("somebody is in between", accept)),
+                        ("locked-out", ("refused the login of `netadm`",)), ("nowhere", ("203.0.113.1:22", "unreachable")), ("silent", ("refused",))):
+        result = Device(gateway, name).call("network.cli.exec", cmd="show version")
+        told = result.get("structuredContent") or {}
+        detail = (told.get("data") or {}).get("detail", str(result)[:400])
+        report.check(f"NM-08: {name}: {words[0]}", told.get("code") == -32082 and all(word in detail for word in words), f"{told}")
+        report.equal(f"NM-08: {name}: a retry is offered where it may help", told["data"]["retryPossible"], name in ("nowhere", "silent"))
+        report.check(f"NM-12: {name}: no password is told", "canary" not in json.dumps(result))
+    arguments = b"".join(command_lines())
+    report.check("NM-12: no password is an argument of a process", b"device\0serve" in arguments and lab.LOGIN.encode() not in arguments)
 
 
 def confirmed(report, device):
@@ -398,13 +504,16 @@ def unreachable(report, device):
 def main():
     report = Report()
     lab.start()
-    with Gateway("network", {}, config=CONFIG) as gateway:
+    ssh = SSH.format(work=lab.WORK, fingerprint=lab.fingerprint())
+    with Gateway("network", {}, config=CONFIG + ssh) as gateway:
         device = Device(gateway, "r1")
         report.guard("network/reads", lambda: reads(report, device, gateway))
         report.guard("network/injections", lambda: injections(report, device))
         report.guard("network/rules", lambda: rules(report, gateway))
         report.guard("network/record", lambda: record(report, device, gateway))
         report.guard("network/timed_out", lambda: timed_out(report, gateway))
+        report.guard("network/remote", lambda: remote(report, gateway))
+        report.guard("network/no_login", lambda: no_login(report, gateway))
         report.guard("network/confirmed", lambda: confirmed(report, device))
         report.guard("network/forgotten", lambda: forgotten(report, device))
         report.guard("network/drift", lambda: drift(report, device))

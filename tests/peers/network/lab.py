@@ -18,6 +18,7 @@ ENDPOINTS = {"r1": {"eth0": "10.0.12.1/24", "eth1": "10.0.13.1/24"},
              "r3": {"eth0": "10.0.23.3/24", "eth1": "10.0.13.3/24"}}
 WIRES = (("r1", "eth0", "r2", "eth0"), ("r2", "eth1", "r3", "eth0"), ("r1", "eth1", "r3", "eth1"))
 PASSWORD = "canary-bgp-secret"
+LOGIN = "canary-login-secret"
 READY_WITHIN = 30
 
 
@@ -86,6 +87,7 @@ def start():
         sh("ip", "-n", other, "link", "set", far, "up")
     for number, name in enumerate(ROUTERS, 1):
         start_router(name, configuration(number))
+    start_sshd()
     converge()
 
 
@@ -105,6 +107,35 @@ def start_router(name, text):
                 subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
         boot = ["ip", "netns", "exec", name, "vtysh", "-N", name, "-b"]
         subprocess.run(boot, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+
+
+def start_sshd():
+    """Lets `netadm` in at port 2222 of this namespace, to a `vtysh` of r1; accounts and keys are of these namespaces alone."""
+    socket = os.stat("/run/frr/r1/zebra.vty")
+    shell = WORK / "shell"
+    shell.write_text('#!/bin/sh\n[ "$1" = -c ] && exec vtysh -N r1 -c "$2"\nexec vtysh -N r1\n')
+    shell.chmod(0o755)
+    hidden = sh("openssl", "passwd", "-6", LOGIN).strip()
+    for name, line in (("passwd", f"netadm:x:{socket.st_uid}:{socket.st_gid}::{WORK}:{shell}"), ("shadow", f"netadm:{hidden}:19000:0:99999:7:::")):
+        copy = WORK / name
+        shutil.copy(f"/etc/{name}", copy)
+        with copy.open("a") as file:
+            file.write(line + "\n")
+        sh("mount", "--bind", str(copy), f"/etc/{name}")
+    sh("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(WORK / "host"))
+    sh("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(WORK / "login"))
+    (WORK / "password").write_text(LOGIN)
+    (WORK / "wrong").write_text("canary-wrong-login")
+    (WORK / "sshd.conf").write_text(
+        f"Port 2222\nListenAddress 127.0.0.1\nHostKey {WORK}/host\nPidFile none\nUsePAM no\nPrintMotd no\nStrictModes no\n"
+        f"AllowUsers netadm\nAuthorizedKeysFile {WORK}/login.pub\nPasswordAuthentication yes\n")
+    Path("/run/sshd").mkdir(exist_ok=True)
+    sh("/usr/sbin/sshd", "-f", str(WORK / "sshd.conf"), "-E", str(LOGS / "sshd"))
+
+
+def fingerprint():
+    """The fingerprint of the host key."""
+    return sh("ssh-keygen", "-l", "-f", str(WORK / "host.pub")).split()[1]
 
 
 def converge():

@@ -1,5 +1,6 @@
 //! The resources of a device: contents of URIs, read from the device at the moment of the call. Hides secrets; changes nothing.
 
+use equipment::CommandLine;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
@@ -16,10 +17,10 @@ const DATA: &str = "application/yang-data+json";
 const LINES: u32 = 10_000;
 
 /// Resources with a fixed URI.
-pub(crate) fn resources() -> Vec<Value> {
+pub(crate) fn resources(site: &Site) -> Vec<Value> {
     let resource = |path: &str, name: &str, kind: &str, meta: Value| json!({ "uri": format!("network:///{path}"), "name": name, "mimeType": kind, "_meta": meta });
     let read_only = || json!({ "readOnly": true });
-    vec![
+    let mut all = vec![
         resource("interfaces", "interfaces", DATA, read_only()),
         resource("routing/ipv4/route-table", "ipv4-routes", DATA, read_only()),
         resource("routing/ipv6/route-table", "ipv6-routes", DATA, read_only()),
@@ -28,24 +29,38 @@ pub(crate) fn resources() -> Vec<Value> {
         resource("file/running-config", "running-config", "text/plain", read_only()),
         resource("file/startup-config", "startup-config", "text/plain", read_only()),
         resource("file/candidate-config", "candidate-config", "text/plain", read_only()),
-    ]
+    ];
+    all.retain(|one| is_served(site, one["uri"].as_str().unwrap_or_default()));
+    all
 }
 
 /// Resources with a part to fill in.
-pub(crate) fn templates() -> Vec<Value> {
+pub(crate) fn templates(site: &Site) -> Vec<Value> {
     let template =
         |path: &str, name: &str, kind: &str| json!({ "uriTemplate": format!("network:///{path}"), "name": name, "mimeType": kind });
-    vec![
+    let mut all = vec![
         template("interface/{+name}", "interface", DATA),
         template("log/syslog/last{count}", "syslog", "text/plain;charset=utf-8"),
         template("routing/ipv4/route-table{?cursor}", "ipv4-routes-page", DATA),
         template("routing/ipv6/route-table{?cursor}", "ipv6-routes-page", DATA),
-    ]
+    ];
+    all.retain(|one| is_served(site, one["uriTemplate"].as_str().unwrap_or_default()));
+    all
+}
+
+/// Does the device have this? Interfaces and routes are read as FRR's JSON; load, logs and files of the start are those of this machine.
+fn is_served(site: &Site, uri: &str) -> bool {
+    let path = uri.strip_prefix("network:///").unwrap_or(uri);
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
+    match begins(&["interface", "routing/"]) {
+        true => site.settings.dialect == CommandLine::Frr,
+        false => site.backend.is_local() || !begins(&["system/", "log/", "file/startup-config", "file/candidate-config"]),
+    }
 }
 
 /// Whole result of reading a URI; `None` for an unknown URI.
 pub(crate) async fn read(site: &Site, uri: &str, cursor: Option<&str>) -> Result<Option<Value>, Fault> {
-    let Some(path) = uri.strip_prefix("network:///") else { return Ok(None) };
+    let Some(path) = uri.strip_prefix("network:///").filter(|path| is_served(site, path)) else { return Ok(None) };
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
     let (kind, data, next) = match path {
@@ -79,8 +94,8 @@ pub(crate) async fn read(site: &Site, uri: &str, cursor: Option<&str>) -> Result
 pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     let text = match name {
         "running-config" => site.backend.running().await?,
-        "startup-config" => startup(site)?,
-        "candidate-config" => site.candidate().await?.change.candidate,
+        "startup-config" if site.backend.is_local() => startup(site)?,
+        "candidate-config" if site.backend.is_local() => site.candidate().await?.change.candidate,
         _ => {
             return Err(Fault::new(
                 Code::ConfigIncompatible,

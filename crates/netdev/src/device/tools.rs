@@ -25,7 +25,7 @@ const NAMES: [&str; 8] = [
 const CALLER: &str = "mcp";
 
 /// Definitions of the tools.
-pub(crate) fn definitions() -> Vec<Value> {
+pub(crate) fn definitions(site: &Site) -> Vec<Value> {
     let text = |about: &str| json!({ "type": "string", "description": about });
     let reads = json!({ "readOnlyHint": true, "openWorldHint": false });
     let writes =
@@ -86,9 +86,10 @@ pub(crate) fn definitions() -> Vec<Value> {
             &writes(false),
         ),
     ];
-    for yang in [2, 3] {
-        all[yang]["available"] = false.into();
-        all[yang]["_meta"] = json!({ "available": false });
+    let absent: &[usize] = if site.backend.changeable().is_ok() { &[2, 3] } else { &[1, 2, 3, 4, 5, 7] };
+    for number in absent {
+        all[*number]["available"] = false.into();
+        all[*number]["_meta"] = json!({ "available": false });
     }
     all
 }
