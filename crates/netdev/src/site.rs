@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::clock::{now, written};
 use crate::drive::drive;
 use crate::store::Store;
-use crate::way::Way;
+use crate::way::DeviceWay;
 
 /// Longest time to wait for another process at work on the device.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ pub struct Site {
     pub(crate) settings: DeviceSettings,
     pub(crate) state: PathBuf,
     pub(crate) store: Store,
-    pub(crate) backend: Way,
+    pub(crate) backend: DeviceWay,
     pub(crate) redactor: Redactor,
     pub(crate) dialect: Arc<Dialect>,
     role: Role,
@@ -71,7 +71,7 @@ impl Site {
         let store = Store::open(state, &settings.name)?;
         let name = settings.dialect.name();
         let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
-        let (backend, role) = (Way::new(&settings, Arc::clone(&dialect)), role(&settings));
+        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect)), role(&settings));
         Ok(Self { settings, state: state.to_owned(), store, backend, redactor: Redactor::default(), dialect, role })
     }
 

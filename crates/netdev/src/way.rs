@@ -11,12 +11,12 @@ use crate::ssh::Ssh;
 
 /// A way to a device.
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
+pub(crate) enum DeviceWay {
     Frr(Frr),
     Ssh(Ssh, CommandLine),
 }
 
-impl Way {
+impl DeviceWay {
     pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>) -> Self {
         match settings.backend {
             Backend::Frr => Self::Frr(Frr::new(settings, dialect)),
