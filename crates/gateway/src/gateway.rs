@@ -268,7 +268,7 @@ impl Parts {
 
     /// Begins all work beside calls.
     fn begin(&self, config: &Arc<Config>) {
-        // It has not begun before.
+        // Fails only on a second begin.
         _ = self.gate.mesh.set(Arc::clone(&self.mesh) as Arc<dyn call::tree::gate::Mesh>);
         self.upstreams.mount(config);
         Registry::begin(&self.mesh);

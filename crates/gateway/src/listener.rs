@@ -151,7 +151,7 @@ fn hand_over(listener: &Arc<Listener>, came: NewConnection, seat: Seat, open: &T
     let moved = stream.into_std();
     let served = async move {
         let _seat = seat;
-        // The worker watches it from here on.
+        // From here on the runtime of the worker polls the socket.
         match moved.and_then(TcpStream::from_std) {
             Ok(stream) => connection(listener, NewConnection { stream, address, place, connection: at }).await,
             Err(error) => tracing::warn!(%error, "a connection could not be handed to its worker"),
@@ -168,7 +168,7 @@ async fn connection(listener: Arc<Listener>, came: NewConnection) {
     }
     give_up_on_stuck(&stream);
     if listener.entrance.trust.speaks_tls() {
-        // Few connections come to what is boxed here, and those that do not should not hold the room it needs.
+        // Boxed, so that the many plain connections do not hold room for TLS.
         return Box::pin(protected(listener, stream, place, connection)).await;
     }
     let party = Party::plain(address);
@@ -288,7 +288,7 @@ fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
 }
 
 async fn handle(listener: &Arc<Listener>, request: Request<Incoming>, party: Option<Arc<Party>>) -> Response<Payload> {
-    // By these it is decided who is let in, and whatever stands in front of the gate may have looked at the other one.
+    // These fields decide about admission, and a proxy in front may have read the other copy.
     let is_twice = |name: &HeaderName| request.headers().get_all(name).iter().nth(1).is_some();
     if let Some(name) = [AUTHORIZATION, HOST, ORIGIN].into_iter().find(is_twice) {
         let why = format!("Bad Request: the field `{name}` stands there twice; send it once");

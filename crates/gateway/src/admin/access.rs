@@ -88,7 +88,7 @@ impl Gateway {
         let published = presence.publish(dir)?;
         let (sender, receiver) = mpsc::channel(4);
         let access = &self.0.admin;
-        // Who is told of calls that wait is told where to agree.
+        // News of waiting calls carry this address, for people to agree.
         let is_first =
             self.0.entrance.owner.set(presence.token.clone()) && self.0.gate.rules.approvals.listens.set(presence.url.clone()).is_ok();
         if !is_first || access.presence.set(presence).is_err() || access.commands.set(sender).is_err() {

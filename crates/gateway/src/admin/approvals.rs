@@ -54,7 +54,7 @@ pub(super) async fn answer(
     party: Option<&Arc<Party>>,
 ) -> Result<Response<Payload>, Refusal> {
     let path: Vec<&str> = parts.uri.path().trim_start_matches("/-/").split('/').collect();
-    // The proof is what counts, not who brings it.
+    // Only the proof counts, so anybody may bring a confirmation.
     if let (&Method::POST, ["approvals", id, "confirm"]) = (&parts.method, &path[..]) {
         if is_owner(gateway, parts) {
             return confirm(gateway, id, &Principal::local().name, posted(body).await?).await;
@@ -111,7 +111,7 @@ impl Gateway {
         let gateway = Arc::clone(&self.0);
         let approvals = self.0.gate.rules.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
-            // What nobody knows the outcome of is somebody's business still.
+            // Unknown outcomes need a person, so they stay in the list.
             let wanted = |a: &&Approval| all || !a.standing.is_over() || a.standing == policy::approval::Standing::OutcomeUnknown;
             let mut found: Vec<ApprovalShown> =
                 room.desk.approvals().filter(wanted).map(|a| ApprovalShown::of(&gateway.gate, &room.desk, a)).collect();
@@ -150,7 +150,7 @@ async fn confirm_of_stranger(
     body: &mut Incoming,
 ) -> Result<Response<Payload>, Refusal> {
     entry::outer(&gateway.0.gate.config.load(), party, &fields(parts)).map_err(|refused| Refusal::refused(refused.why))?;
-    // Before anything is counted, so that made-up ids keep nobody from confirming who has the same address.
+    // Before anything is counted: made-up ids must not use up the attempts of others at the same address.
     if !gateway.0.gate.rules.approvals.may_know(id) && gateway.0.gate.rules.approvals.below.find(id).is_none() {
         return Err(ApprovalRefusal::Unknown.into());
     }
@@ -220,7 +220,7 @@ fn events(gateway: &Gateway, parts: &Parts) -> Response<Payload> {
     let from_now_on = stream::unfold(live, |mut live| async move {
         match live.recv().await {
             Ok(line) => Some((line, live)),
-            // Whoever was too slow asks for all of it again.
+            // A reader that fell behind asks for the whole list again.
             Err(RecvError::Lagged(_)) => Some((Bytes::from_static(b"{\"event\":\"missed\"}\n"), live)),
             Err(RecvError::Closed) => None,
         }

@@ -21,7 +21,7 @@ pub(super) const PROTOCOL: &str = "banyan-stdio";
 
 /// Upgrades the connection and serves the client on the other end.
 pub(super) fn answer(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal> {
-    // A page that is signed in has no use for it.
+    // A console session has no use for lines.
     if !gateway.0.entrance.owner.is_owner(&parts.headers) {
         return Err(Refusal::refused("this takes the admin token, which `banyan stdio` of the user who runs the gate has"));
     }

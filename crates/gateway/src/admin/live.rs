@@ -75,7 +75,7 @@ impl EventReader {
 }
 
 fn difference(old: &Status, new: &Status, lists: bool) -> Option<Change> {
-    // Mounts stay in their order as a rule, so that each is looked for where it was.
+    // Mounts mostly keep their order, so look at the same index first.
     let was = |i: usize, name: &str| old.mounts.get(i).filter(|m| m.name == name).or_else(|| old.mounts.iter().find(|m| m.name == name));
     let mounts: Vec<_> = new.mounts.iter().enumerate().filter(|(i, m)| was(*i, &m.name) != Some(*m)).map(|(_, m)| m.clone()).collect();
     let gone: Vec<_> = if old.mounts.len() + mounts.len() == new.mounts.len() {

@@ -138,7 +138,7 @@ async fn start(program: &str, args: &[String], told: &Message) {
         command.args(args).envs(told.variables.iter().map(|(name, value)| (*name, without_controls(value)))).kill_on_drop(true);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         if let Some(mut input) = child.stdin.take() {
-            // It need not read.
+            // A program need not read its input.
             _ = input.write_all(told.body.as_bytes()).await;
         }
         child.wait().await
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_post_is_signed_with_its_time() {
-        // As `hmac` of Python has it.
+        // Computed with Python's `hmac`.
         let known = "v1=8ef518b9ea1abe8702d737281433e5891188a3fc8be98284e6e784e2c3a4468a";
         assert_eq!(signature("s3cret", 1_763_738_067, r#"{"event":"requested"}"#), known);
         assert_ne!(signature("s3cret", 1_763_738_068, r#"{"event":"requested"}"#), known);

@@ -371,7 +371,7 @@ pub(super) fn message_of(error: &[u8]) -> String {
     let value: serde_json::Value = serde_json::from_slice(error).unwrap_or_default();
     let text = value["message"].as_str().map_or_else(|| String::from_utf8_lossy(error).into_owned(), str::to_owned);
     let decision = value["data"]["decision"].as_str().map(|id| format!("the rules decided this: `banyan explain {id}` says why"));
-    // What callers are told hides whether there is such a name; whoever asks here may know.
+    // Callers get the same answer for hidden and absent names; the owner may know the difference.
     let hint = decision.or_else(|| value["data"]["hint"].as_str().map(str::to_owned));
     let hint = hint.map(|hint| format!("\n  {hint}")).unwrap_or_default();
     let is_decided = value["data"]["reason"].as_str().is_some_and(|reason| reason.starts_with("approval_"));

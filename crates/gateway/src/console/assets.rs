@@ -54,7 +54,7 @@ pub(super) fn guard(response: &mut Response<Payload>) {
 pub(super) fn answer(name: &str, parts: &Parts) -> Option<Response<Payload>> {
     let name = if name.is_empty() { "index.html" } else { name };
     let file = FILES.get(name)?;
-    // Only under the name that says what is in it does a file never change.
+    // Cached for ever only by digest: under its plain name a file changes with the next version.
     let is_pinned = parts.uri.query() == Some(file.digest);
     let tag = format!("\"{}\"", file.digest);
     let is_known = parts.headers.get(IF_NONE_MATCH).is_some_and(|known| holds(known, &tag));

@@ -102,7 +102,7 @@ impl Gateway {
     /// Takes away credentials missing in a refused file.
     fn revoke(&self, path: &Path) -> Vec<Change> {
         let _bound = self.0.force.bound();
-        // One that is not UTF-8 is refused, and takes away all the same.
+        // A file that is not UTF-8 is refused, and takes credentials away all the same.
         let text = std::fs::read(path).unwrap_or_default();
         let changes = without_revoked(&self.config(), &String::from_utf8_lossy(&text)).map(|left| self.change(left)).unwrap_or_default();
         changes.into_iter().filter(|change| change.subject != Subject::SHUT).collect()

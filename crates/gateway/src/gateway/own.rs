@@ -45,7 +45,7 @@ impl Gateway {
     pub fn call(&self, request: &CallRequest) -> BoxFuture<'static, Result<Bytes, Bytes>> {
         let (gateway, request, cancel) = (self.clone(), request.clone(), Cancel::default());
         let guard = cancel.clone().drop_guard();
-        // In a task of its own a call that is cancelled goes on to its end.
+        // In a task of its own a cancelled call still runs to its end.
         let calling = tokio::spawn(async move { gateway.called(&request, cancel).await });
         Box::pin(async move {
             let answer = calling.await;
@@ -99,7 +99,7 @@ impl Gateway {
             return Err(CallError::BadParams(format!("the arguments can't be taken: {error}")).tell(Era::Stateless).object());
         }
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
-        // A caller that hears progress is kept waiting for as long as somebody may take to agree.
+        // With a progress token the call waits until somebody agrees or the approval expires.
         let token: &[(&str, Change<'_>)] = if *waits { &[("progressToken", Change::Set(b"\"banyan\""))] } else { &[] };
         let meta = String::from_utf8_lossy(&splice::edit(meta.as_bytes(), token)).into_owned();
         let params = format!("{{\"name\":{},\"arguments\":{arguments},\"_meta\":{meta}}}", json::quote(&name));

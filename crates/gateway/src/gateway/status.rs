@@ -237,7 +237,7 @@ pub(super) fn row(tree: &Tree, shown: &str, branch: usize, place: usize, reason:
         mount: branch.mount.config.name.to_string(),
         description: Members::again(raw).str("description").unwrap_or_default().into_owned(),
         bytes: raw.len(),
-        // Four bytes a token is what common tokenizers come to on JSON and English.
+        // Common tokenizers need about four bytes a token for JSON and English.
         tokens: raw.len().div_ceil(4),
         reason,
         hops: offer.noted.as_ref().map_or(1, |noted| noted.hops()),

@@ -108,7 +108,7 @@ impl Replay<'_> {
     fn entry(&mut self, entry: &Entry<'_>) {
         let Some(intent) = entry.record.intent() else { return };
         let was = if let Record::Refused(refused) = &entry.record {
-            // What is not there is not a matter of rules, nor is what failed for another reason.
+            // Absent tools and other failures are no matter of rules.
             if refused.rules.is_empty() && refused.reason != "not_permitted" {
                 return;
             }
@@ -179,7 +179,7 @@ impl Replay<'_> {
         let moment = at(Timestamp::from_microsecond(i64::try_from(intent.began).unwrap_or(i64::MAX)).unwrap_or_default(), self.zone);
         match arguments {
             Some(arguments) => (Some(self.rules.decide(&asked, &arguments, moment)), absent),
-            // Whatever they were, it would be denied; by which rule, the one with none says.
+            // Denied with any arguments; asking with none names the rule.
             None if hopeless => (Some(self.rules.decide(&asked, &Arguments::none(), moment)), absent),
             None => (None, absent),
         }
@@ -200,7 +200,7 @@ fn action(intent: &Intent<'_>) -> Option<Action> {
         "tools/call" => Action::Call,
         "prompts/get" => Action::Prompt,
         "logging/setLevel" | "resources/read" | "resources/subscribe" | "resources/unsubscribe" | "tasks/list" => Action::Read,
-        // Whose completion it was is not recorded, nor what each of several names was; and a proof is not asked about.
+        // The record lacks the prompt of a completion and the single names of a listener; proofs are not asked about.
         "completion/complete" | "mcpax/confirm" | "mcpax/trace" | "subscriptions/listen" => return None,
         method if method.starts_with("tasks/") => return None,
         _ => Action::Send,
