@@ -4,11 +4,13 @@
 //!
 //! [`change`] is a change of a device as a transaction. [`fault`] gives each failure of a device one of the draft's ten codes. [`dialect`]
 //! knows the command lines, [`netconf`] the other way in, [`role`] says who may do what, and [`redact`] hides secrets in all output.
-//! [`log`] reads syslog, [`prompt`] has the steps of the prompts, and [`stream`] frames messages on the draft's own transport.
+//! [`inventory`] reads lists of devices, [`log`] reads syslog, [`prompt`] has the steps of the prompts, and [`stream`] frames messages on the
+//! draft's own transport.
 
 pub mod change;
 pub mod dialect;
 pub mod fault;
+pub mod inventory;
 pub mod log;
 pub mod netconf;
 pub mod prompt;

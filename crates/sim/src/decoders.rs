@@ -21,7 +21,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 55] = [
+pub const ALL: [(&str, Check); 56] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -43,6 +43,7 @@ pub const ALL: [(&str, Check); 55] = [
     ("header", names::header),
     ("http1", streams::http1),
     ("import", files::import),
+    ("inventory", network::inventory),
     ("jcs", approvals::canonical),
     ("join", files::join),
     ("json", messages::json),

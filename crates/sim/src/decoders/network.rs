@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use net_proto::dialect::{Dialect, Terminal, TerminalEvent};
+use net_proto::inventory::{Inventory, InventoryFile};
 use net_proto::log::{Arrival, LogFramer, LogMessage};
 use net_proto::netconf::{DeviceMessage, Framer, read};
 use net_proto::redact::{MARK, Redactor};
@@ -67,6 +68,17 @@ pub(super) fn syslog(data: &[u8]) {
             let read = LogMessage::read(&message, Arrival { at: 1_760_844_541_123, zone: 0 });
             assert!(read.severity.is_none_or(|severity| severity < 8) && read.facility.is_none_or(|facility| facility < 24));
         }
+    }
+}
+
+/// The first byte chooses the name of the file. Each device with a name has an address.
+pub(super) fn inventory(data: &[u8]) {
+    let Some((choice, text)) = data.split_first() else { return };
+    let name = ["hosts", "hosts.yaml", "devices.json", "devices.csv"][usize::from(*choice) % 4];
+    let text = String::from_utf8_lossy(text);
+    match Inventory::read(&[InventoryFile { name, text: &text }]) {
+        Ok(inventory) => assert!(inventory.devices.iter().all(|device| !device.address.is_empty() || device.name.is_empty())),
+        Err(refused) => assert!(!refused.to_string().is_empty()),
     }
 }
 
