@@ -26,7 +26,7 @@ pub(super) fn read_csv(file: InventoryFile<'_>) -> Result<Inventory, InventoryEr
         return Err(InventoryError::Unknown(file.name.to_owned()));
     };
     let groups: Vec<usize> = GROUPS.iter().filter_map(|group| head.iter().position(|column| column == group)).collect();
-    let mut found = Found::default();
+    let mut found = DeviceRows::default();
     for row in reader.records() {
         let row = row.map_err(syntax)?;
         let cell = |at: usize| row.get(at).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -38,7 +38,7 @@ pub(super) fn read_csv(file: InventoryFile<'_>) -> Result<Inventory, InventoryEr
 
 /// Reads the devices of an answer; `None`: these are no devices.
 pub(super) fn read_json(devices: &[Value]) -> Option<Inventory> {
-    let mut found = Found::default();
+    let mut found = DeviceRows::default();
     for device in devices {
         let device = device.as_object()?;
         if !device.contains_key("name") {
@@ -59,13 +59,13 @@ fn named(device: &Map<String, Value>, name: &str, members: &[&str]) -> Option<St
 }
 
 #[derive(Default)]
-struct Found {
+struct DeviceRows {
     devices: Vec<InventoryDevice>,
     without_name: usize,
     without_address: usize,
 }
 
-impl Found {
+impl DeviceRows {
     fn add(&mut self, name: Option<String>, address: Option<String>, platform: Option<String>, mut groups: Vec<String>) {
         let Some(name) = name else {
             self.without_name += 1;
