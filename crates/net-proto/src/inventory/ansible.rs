@@ -27,7 +27,7 @@ struct Hosts(BTreeMap<String, Host>);
 
 /// A group as either form has it.
 #[derive(Debug, Default)]
-struct Group {
+struct IniGroup {
     hosts: Vec<(String, Map<String, Value>)>,
     variables: Map<String, Value>,
     children: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) fn read_yaml(tree: &Map<String, Value>) -> Result<Inventory, Inventor
 }
 
 pub(super) fn read_ini(file: InventoryFile<'_>) -> Result<Inventory, InventoryError> {
-    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut groups: BTreeMap<String, IniGroup> = BTreeMap::new();
     let mut section = ("ungrouped".to_owned(), String::new());
     let syntax = |number: usize, reason: &str| InventoryError::Syntax {
         file: file.name.to_owned(),
@@ -147,7 +147,7 @@ impl Hosts {
     fn add_group(
         &mut self,
         name: &str,
-        groups: &BTreeMap<String, Group>,
+        groups: &BTreeMap<String, IniGroup>,
         outer: &[Map<String, Value>],
         depth: usize,
     ) -> Result<(), InventoryError> {
