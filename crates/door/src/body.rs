@@ -14,7 +14,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::reply;
 use crate::reply::Reply;
-use call::tree::gate::{Gate, Load};
+use call::judge::gate::Gate;
+use call::tree::gate::Load;
 use call::words::shares::{Bound, Resource, Taken};
 
 /// Time for a body to arrive; a second more for each `RATE` bytes that have arrived.

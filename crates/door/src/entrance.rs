@@ -8,7 +8,7 @@ use http::request::Parts;
 use subtle::ConstantTimeEq;
 
 use crate::sign_in::{SignIn, SignIns};
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
 use trust::Trust;
 
 /// Credentials at every door.

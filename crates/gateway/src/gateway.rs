@@ -39,11 +39,12 @@ use crate::listener;
 use crate::listener::Listener;
 use crate::parts::PartList;
 use call::judge::approvals::Approvals;
-use call::judge::pins::Desk;
+use call::judge::gate::{Gate, Rules};
 use call::judge::policy::Decisions;
-use call::tree::gate::{Gate, Load, Mounts, Recorder, Rules};
+use call::tree::desk::Desk;
+use call::tree::gate::{GateTree, Load, Mounts, Recorder};
 use call::tree::hub::Hub;
-use call::way::remember::{SeenUris, Tasks};
+use call::tree::remembered::{SeenUris, Tasks};
 use call::words::node::Node;
 use call::words::shares::Shares;
 use door::entrance::Entrance;
@@ -308,17 +309,16 @@ fn gate(
         tracing::warn!(%error, "spans are not exported");
         Otlp::off()
     });
-    Gate {
+    let rules = Rules {
+        decisions: Decisions::new(),
+        budget: Arc::new(MemoryBudget::default()),
+        approvals: Approvals::new(&stores),
+        looks: stores.looks(),
+    };
+    let base = GateTree {
         config: ArcSwap::new(Arc::clone(config)),
         node,
         mounts: Mounts::new(Arc::clone(config)),
-        rules: Rules {
-            decisions: Decisions::new(),
-            budget: Arc::new(MemoryBudget::default()),
-            approvals: Approvals::new(&stores),
-            pinning: Desk::new(&stores),
-            looks: stores.looks(),
-        },
         load: Load {
             shares: Arc::new(Shares::new(Arc::clone(&journal))),
             lateness: Lateness::of_workers(),
@@ -328,10 +328,12 @@ fn gate(
         },
         record: Recorder { journal, metrics: Metrics::new(), otlp },
         hub: Hub::default(),
+        pinning: Desk::new(&stores),
         stores,
         mesh: OnceLock::new(),
         stop: CancellationToken::new(),
-    }
+    };
+    Gate { base: Arc::new(base), rules }
 }
 
 /// Ends sessions, parked calls and budgets that are long unused.

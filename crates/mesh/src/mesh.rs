@@ -12,9 +12,9 @@ use mesh_proto::refusal::Refusal;
 
 use crate::child::Membership;
 use crate::registry::Registry;
+use call::judge::gate::Gate;
+use call::tree::caller::Caller;
 use call::tree::gate;
-use call::tree::gate::Gate;
-use call::words::caller::Caller;
 use mcp::downstream::McpServer;
 use mcp::upstream::Upstreams;
 use trust;

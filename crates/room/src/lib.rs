@@ -53,7 +53,7 @@ use crate::table::Tables;
 use crate::who::Identities;
 use crate::writer::{SeatedConnection, outlet};
 
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
 use door::entrance;
 use door::sign_in::SessionId;
 use trust::Trust;

@@ -31,7 +31,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Notify, watch};
 
-use call::words::caller::Caller;
+use call::tree::caller::Caller;
 
 pub use crate::certificate::names;
 pub use crate::client::{Client, anonymous};

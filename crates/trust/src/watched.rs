@@ -10,7 +10,7 @@ use config::watch::Watch;
 
 use crate::Trust;
 use crate::ca::Ca;
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
 
 /// Interval between checks for a certificate of our own that ends soon.
 const LOOK: Duration = Duration::from_secs(6 * 3600);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use banyan_model::Era;
 use bytes::Bytes;
+use call::tree::back::Back;
 use call::tree::mount::Mount;
 use call::tree::port::{Family, Opened, Opens, Outgoing, Owner, Upstream, UpstreamError};
-use call::words::back::Back;
 use config::resolved::{self, FamilySettings, Transport};
 use futures_util::future::BoxFuture;
 use mcp_proto::client::{Identity, Negotiated};

@@ -2,9 +2,9 @@
 //! how a fresh catalog is held against it stands in `pins/judged.rs`, what many servers list at once waits in
 //! `pins/desk.rs`; that a call of one is refused, in `call/resolve.rs`.
 
-pub mod desk;
 pub mod follow;
 pub mod judged;
+pub mod role;
 pub mod shown;
 
 use std::collections::{BTreeSet, HashSet};
@@ -17,13 +17,13 @@ use policy::pin::{Kind, Standing};
 use store::pins::{Pin, Source};
 use store::{Pins, StoreError, Stores};
 
-pub use crate::judge::pins::desk::Desk;
 pub use crate::judge::pins::follow::follow;
 pub use crate::judge::pins::judged::{clean, hold, server, was_gate};
 pub use crate::judge::pins::shown::{Difference, PinShown, PinsShown};
 
 use crate::judge::approvals::now;
-use crate::tree::gate::{Gate, Mounts, Recorder};
+use crate::judge::gate::Gate;
+use crate::tree::gate::{Mounts, Recorder};
 use crate::words::refusal::Refusal;
 
 /// How many names a line holds.

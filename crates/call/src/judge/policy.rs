@@ -5,11 +5,9 @@ pub mod decisions;
 pub mod moment;
 pub mod purses;
 pub mod recorded;
-pub mod standing;
 
 pub use crate::judge::policy::decisions::{DecidedRule, DecidedShadow, Decision as DecisionRow};
 pub use crate::judge::policy::decisions::{DecisionId, Decisions, Facts};
 pub use crate::judge::policy::moment::now;
 pub use crate::judge::policy::purses::BudgetStatus;
 pub use crate::judge::policy::purses::{Spending, budget_of, charge, status, sweep, take};
-pub use crate::judge::policy::standing::{Settled, Standing, Standings, tool_target};

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer, Notification};
 use mcp_proto::era::{self, LogLevel};
 
+use crate::tree::back::{Back, OpenQuestion, capability_for};
 use crate::tree::port::{Inbox, Owner};
-use crate::words::back::{Back, OpenQuestion, capability_for};
 
 /// A number nobody else has.
 pub fn ticket() -> u64 {

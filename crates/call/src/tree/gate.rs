@@ -1,5 +1,5 @@
-//! The parts of a gate that calls go through. Each belongs to one concern, and a function takes the part that it uses. What one family alone
-//! needs (rooms, links, the listener) is not here but in the structs of that family.
+//! The tree of a gate, and what mounts and lists go through. Each part belongs to one concern, and a function takes the part that it uses. What
+//! one family alone needs (rooms, links, the listener) is not here but in the structs of that family; what judges stands in `judge`.
 
 pub mod mounts;
 
@@ -12,51 +12,36 @@ use futures_util::future::BoxFuture;
 use mesh_proto::id::SessionKey;
 use mesh_proto::refusal::Refusal;
 use runtime::lateness::Lateness;
-use store::{Budgets, Bus, Journal, Stores};
+use store::{Journal, Stores};
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
 use tokio_util::sync::CancellationToken;
 
-use crate::judge::approvals::Approvals;
-use crate::judge::pins::Desk;
-use crate::judge::policy::Decisions;
+use crate::tree::caller::Caller;
+use crate::tree::desk::Desk;
 use crate::tree::hub::Hub;
-use crate::way::refusals::Refusals;
-use crate::way::remember::{SeenUris, Tasks};
-use crate::words::caller::Caller;
+use crate::tree::remembered::{SeenUris, Tasks};
 use crate::words::node::Node;
+use crate::words::refusals::Refusals;
 use crate::words::shares::Shares;
 
 pub use crate::tree::gate::mounts::Mounts;
 
-/// Everything that calls and lists go through.
-pub struct Gate {
+/// Everything that mounts and lists go through.
+pub struct GateTree {
     pub config: ArcSwap<Config>,
     pub node: Node,
     pub mounts: Mounts,
-    pub rules: Rules,
     pub record: Recorder,
     pub load: Load,
     pub hub: Hub,
+    /// Lists that wait to be held against what is known of their servers.
+    pub pinning: Arc<Desk>,
     /// What outlives a run.
     pub stores: Arc<dyn Stores>,
     /// The family of gates that this one belongs to, once it has begun.
     pub mesh: OnceLock<Arc<dyn Mesh>>,
     pub stop: CancellationToken,
-}
-
-/// Everything that says whether a call may be made.
-pub struct Rules {
-    /// The last decisions of the rules.
-    pub decisions: Decisions,
-    /// What callers have spent of their budgets.
-    pub budget: Arc<dyn Budgets>,
-    /// Calls that wait for somebody to agree.
-    pub approvals: Approvals,
-    /// Where lists wait to be held against what is known of their servers.
-    pub pinning: Arc<Desk>,
-    /// Wakes when somebody looked at definitions, by whichever gate of this state directory.
-    pub looks: Arc<dyn Bus>,
 }
 
 /// Everything that is written down of calls.
@@ -93,7 +78,7 @@ pub trait Mesh: Send + Sync {
     fn dropped(&self) -> String;
 }
 
-impl Gate {
+impl GateTree {
     /// The gates around this one; `None`: it begins, or stands alone.
     pub fn mesh(&self) -> Option<&dyn Mesh> {
         self.mesh.get().map(|mesh| &**mesh)

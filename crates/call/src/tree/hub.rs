@@ -17,13 +17,13 @@ use mcp_proto::splice::{self, Change};
 use policy::decide::Subject;
 
 use crate::tree::asks;
+use crate::tree::back::Back;
 use crate::tree::mount::Left;
-use crate::words::back::Back;
-use crate::words::caller::ViewKey;
 use crate::words::lane::{Lane, Weight};
 use crate::words::session::Session;
 use crate::words::shares::Taken;
 use crate::words::subscriptions::Subscriptions;
+use crate::words::view_key::ViewKey;
 
 /// Most messages, and most of their bytes, that wait until a listener is acknowledged; later ones are lost.
 const MOST_HELD: usize = 1000;

@@ -11,6 +11,7 @@ pub mod left;
 pub mod recent;
 pub mod state;
 pub mod subscribed;
+pub mod unavailable;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,11 +24,10 @@ use telemetry::metrics::{MountMetrics, MountState};
 use tokio_util::sync::CancellationToken;
 
 use crate::tree::catalog::Catalog;
-use crate::tree::gate::Gate;
+use crate::tree::gate::GateTree;
 use crate::tree::port::Opens;
 use crate::tree::registration::Registration;
 use crate::tree::role::Role;
-use crate::way::error::CallError;
 use crate::words::shares::Places;
 
 pub use crate::tree::mount::agreement::{Honoured, wanted_lists};
@@ -38,11 +38,12 @@ use crate::tree::mount::recent::Recent;
 pub use crate::tree::mount::state::{Phase, State};
 use crate::tree::mount::subscribed::Subscribed;
 pub use crate::tree::mount::subscribed::{AGREES_WITHIN, Edition};
+pub use crate::tree::mount::unavailable::Unavailable;
 
 /// A mount.
 pub struct Mount {
     pub config: Arc<resolved::Mount>,
-    pub gate: Arc<Gate>,
+    pub gate: Arc<GateTree>,
     pub opens: Arc<dyn Opens>,
     pub connections: Connections,
     /// Where its server registered itself; `None`: the configuration put it here.
@@ -74,7 +75,7 @@ impl std::fmt::Debug for Mount {
 
 impl Mount {
     /// `registration`: of a server that registered itself.
-    pub fn new(config: Arc<resolved::Mount>, gate: &Arc<Gate>, opens: Arc<dyn Opens>, registration: Option<Registration>) -> Arc<Self> {
+    pub fn new(config: Arc<resolved::Mount>, gate: &Arc<GateTree>, opens: Arc<dyn Opens>, registration: Option<Registration>) -> Arc<Self> {
         let metrics = gate.record.metrics.mount(config.name.as_str());
         Arc::new(Self {
             config,
@@ -163,19 +164,14 @@ impl Mount {
         self.known.load_full()
     }
 
-    /// The error for a call that can't be made at present.
-    pub fn unavailable(&self) -> CallError {
+    /// The reason why no call can be made at present.
+    pub fn unavailable(&self) -> Unavailable {
         let state = self.state.load();
         if let Some(registration) = &self.registration {
             return registration.degraded(state.since);
         }
-        CallError::Unavailable {
-            mount: self.config.name.to_string(),
-            why: self.trouble(),
-            since: state.since,
-            next_try: state.next_try,
-            report: None,
-        }
+        let (mount, why) = (self.config.name.to_string(), self.trouble());
+        Unavailable::Unconnected { mount, why, since: state.since, next_try: state.next_try }
     }
 
     /// Ends every connection.

@@ -21,11 +21,13 @@ use mcp_proto::mcpax::{self, Peer};
 use runtime::clock;
 use telemetry::trace_context::TraceContext;
 
+use crate::tree::back::Back;
 use crate::tree::mount::Mount;
 use crate::tree::silence::Silence;
-use crate::way::adapt;
-use crate::words::back::Back;
 use crate::words::session::Session;
+
+/// A member of a result: its name and its raw value.
+pub type Member = (&'static str, &'static [u8]);
 
 /// A request on its way to a server.
 #[derive(Debug)]
@@ -43,7 +45,7 @@ pub struct Outgoing<'a> {
     /// Longest silence, where that is another time than the mount's.
     pub limit: Option<Duration>,
     /// The result may be poured, with these members where it lacks them; `None`: it is wanted as a whole.
-    pub pour: Option<&'static [adapt::Member]>,
+    pub pour: Option<&'static [Member]>,
 }
 
 impl<'a> Outgoing<'a> {

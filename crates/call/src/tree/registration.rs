@@ -10,7 +10,7 @@ use mesh_proto::id::{NodeId, SessionKey};
 use mesh_proto::parent::Session;
 use mesh_proto::refusal::SessionEnd;
 
-use crate::way::error::CallError;
+use crate::tree::mount::Unavailable;
 
 /// The registration behind a mount.
 #[derive(Debug)]
@@ -60,13 +60,13 @@ impl Registration {
         self.lost.store(Some(Arc::new(Lost { degraded, since })));
     }
 
-    /// What a caller is told while it is not there (AX-61): since it was lost, or since it could not be reached.
-    pub fn degraded(&self, unreachable_since: SystemTime) -> CallError {
+    /// The reason for callers while the server is not there (AX-61): since it was lost, or since it could not be reached.
+    pub fn degraded(&self, unreachable_since: SystemTime) -> Unavailable {
         if let Some(lost) = self.lost.load().as_ref() {
-            return CallError::Degraded(Box::new((lost.degraded, lost.since)));
+            return Unavailable::Degraded(lost.degraded, lost.since);
         }
         let retry_after = if self.interval.is_zero() { Duration::from_secs(5) } else { self.interval };
         let degraded = DegradedTool { since: Instant::now(), why: SessionEnd::LinkLost, retry_after };
-        CallError::Degraded(Box::new((degraded, unreachable_since)))
+        Unavailable::Degraded(degraded, unreachable_since)
     }
 }

@@ -1,9 +1,6 @@
 //! The part that the server behind a mount plays: a server, or another gate, and on whose word. A gate below is trusted with more than a
 //! server, so whoever runs this gate says which mounts are gates, or a certificate does; a server's own word makes nothing laxer.
 
-use mcp_proto::mcpax::{self, Peer};
-
-use crate::judge::pins;
 use crate::tree::mount::Mount;
 
 /// The part that a server plays.
@@ -22,28 +19,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role of the server of `mount`, which has these capabilities.
-    pub async fn of(mount: &Mount, capabilities: &[u8]) -> Self {
-        let declares = matches!(mcpax::peer(capabilities), Peer::Gate(_)) && !mount.opens.has_parts();
-        if !declares {
-            return Self::Server;
-        }
-        if mount.config.is_gate {
-            return Self::Vouched;
-        }
-        let known = if is_vouched(mount) { Self::Vouched } else { Self::Declared };
-        match pins::was_gate(mount).await {
-            Ok(true) => known,
-            Ok(false) => Self::Turned,
-            Err(error) => {
-                tracing::error!(mount = %mount.config.name, %error, "which servers were gates before can't be read");
-                // What it was since this gate was started is all that is known.
-                let is_first = mount.negotiated().is_none();
-                if is_first || mount.role.load().is_gate() { known } else { Self::Turned }
-            }
-        }
-    }
-
     /// Checks whether calls and names go through it as through a gate.
     pub fn is_gate(self) -> bool {
         matches!(self, Self::Declared | Self::Vouched)
@@ -73,14 +48,4 @@ impl Role {
             Self::Server | Self::Vouched => None,
         }
     }
-}
-
-/// Checks whether a server that registered as a gate may be one by what it proved, or by what the configuration says of all that register.
-fn is_vouched(mount: &Mount) -> bool {
-    let config = mount.gate.config.load();
-    let trusts_all = config.registry.as_ref().is_some_and(|registry| registry.trust_gates);
-    mount.registration.as_ref().is_some_and(|registration| {
-        let is_proven = registration.authority.as_ref().is_some_and(|(_, proven)| *proven);
-        registration.is_gate && (is_proven || trusts_all)
-    })
 }

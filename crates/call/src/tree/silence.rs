@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use runtime::alarm::Alarm;
 
+use crate::tree::back::Back;
 use crate::tree::port::UpstreamError;
-use crate::words::back::Back;
 
 /// Watches for a request that gives no sign of life for too long, or takes too long in all.
 pub struct Silence {

@@ -13,12 +13,13 @@ use mcp_proto::client::Negotiated;
 use mcp_proto::era;
 use mcp_proto::mcpax::{self, Peer};
 
-use crate::judge::policy::{Standing, Standings};
+use crate::tree::caller::Caller;
 use crate::tree::catalog::Catalog;
 use crate::tree::mount::{Mount, Phase};
 use crate::tree::role::Role;
+use crate::tree::standing::{Standing, Standings};
 use crate::tree::view::View;
-use crate::words::caller::{Caller, ViewKey};
+use crate::words::view_key::ViewKey;
 
 /// More views than this are made anew each time; profiles times endpoints stay far below it.
 const KEPT_VIEWS: usize = 4096;

@@ -16,12 +16,12 @@ use mcp_proto::resource_index::ResourceIndex;
 
 use crate::tree::annotation::Noted;
 use crate::tree::catalog::allowed;
+use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::names::{How, Listing};
 use crate::tree::view::resources::Resources;
 use crate::tree::view::text::Text;
-use crate::way::own;
-use crate::words::caller::ViewKey;
+use crate::words::view_key::ViewKey;
 
 pub use crate::tree::view::names::Names;
 pub use crate::tree::view::text::Page;

@@ -14,9 +14,10 @@ use mcp_proto::json::{self, Members, Object};
 use mcp_proto::splice::{self, Change};
 use telemetry::trace_context::TraceContext;
 
+use crate::tree::back::Back;
+use crate::tree::caller::Caller;
+use crate::tree::port::Member;
 use crate::way::resolve::Resolved;
-use crate::words::back::Back;
-use crate::words::caller::Caller;
 
 /// How long a client may keep what a server of the initialize era has said nothing about, in milliseconds.
 const TTL_MS: &[u8] = b"0";
@@ -125,9 +126,6 @@ pub fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
         error @ Answer::Error(_) => error,
     }
 }
-
-/// A member of a result: its name and its raw value.
-pub type Member = (&'static str, &'static [u8]);
 
 /// What the stateless era wants in every result, and behind that what it wants in one that may be kept.
 const WANTED: [Member; 3] = [("resultType", b"\"complete\""), ("ttlMs", TTL_MS), ("cacheScope", b"\"private\"")];
@@ -238,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_request_for_the_stateless_era_says_who_asks() {
-        let scope = crate::words::caller::ViewKey {
+        let scope = crate::words::view_key::ViewKey {
             mount: None,
             profile: "".into(),
             style: mcp_proto::projection::Style::Safe,

@@ -13,13 +13,14 @@ use mcp_proto::json::Members;
 use policy::Effect;
 use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
 
+use crate::judge::gate::Gate;
 use crate::judge::policy as decided;
-use crate::judge::policy::{DecisionId, Facts, Settled, Standing, tool_target};
-use crate::tree::gate::Gate;
+use crate::judge::policy::{DecisionId, Facts};
+use crate::tree::caller::Caller;
 use crate::tree::snapshot::{Branch, Tree};
+use crate::tree::standing::{Settled, Standing, tool_target};
 use crate::way::error::{CallError, Denied};
 use crate::way::resolve::{Aim, Resolved};
-use crate::words::caller::Caller;
 
 /// Proof that the caller may make this call.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 //! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
 
 pub mod failing;
+mod lower;
 
 use std::fmt;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ pub mod again;
 use runtime::clock;
 use telemetry::trace_context::TraceContext;
 
+use crate::tree::back::Back;
 use crate::tree::mount::{Lease, Phase};
 use crate::tree::port::{Outgoing, UpstreamError};
 use crate::way::adapt;
@@ -20,7 +21,6 @@ use crate::way::error::CallError;
 use crate::way::gate::Cleared;
 use crate::way::hop;
 use crate::way::resolve::{Aim, Resolved};
-use crate::words::back::Back;
 
 /// A server that asks more often than this for one call will not end.
 const MOST_ROUNDS: usize = 32;
@@ -147,7 +147,7 @@ fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {
     }
     let mount = &resolved.branch.mount;
     if let (UpstreamError::Unreachable(_), Some(registration)) = (&error, &mount.registration) {
-        return registration.degraded(SystemTime::now());
+        return registration.degraded(SystemTime::now()).into();
     }
     CallError::Upstream { mount: mount.config.name.to_string(), error, report: None }
 }

@@ -5,6 +5,7 @@ pub mod bound;
 pub mod confirm;
 pub mod hold;
 pub mod told;
+mod unconfirmed;
 pub mod wait;
 
 use std::sync::Arc;
@@ -16,9 +17,11 @@ use policy::approval::{Call, Cause, End, Mode, Risk};
 
 pub use crate::way::gate::confirm::{confirm, confirm_below};
 pub use crate::way::gate::told::Pending;
+pub use crate::way::gate::unconfirmed::unconfirmed;
 
+use crate::judge::gate::Gate;
 use crate::tree::annotation::Noted;
-use crate::tree::gate::Gate;
+use crate::tree::back::Back;
 use crate::tree::port::UpstreamError;
 use crate::tree::snapshot::Branch;
 use crate::way::adapt;
@@ -26,7 +29,6 @@ use crate::way::authorize::Decision;
 use crate::way::error::CallError;
 use crate::way::reserve::{Reservation, Room};
 use crate::way::resolve::{Aim, Resolved, Weight};
-use crate::words::back::Back;
 
 /// Proof that the call may go out.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use mcp_proto::splice::{self, Change};
 use mesh_proto::refusal::Refusal;
 use mesh_proto::route_cursor::{CURSOR, Hop, PREFIX, ROUTE, write_route};
 
+use crate::tree::caller::Caller;
 use crate::tree::catalog::Offer;
 use crate::tree::snapshot::Branch;
 use crate::way::adapt;
-use crate::words::caller::Caller;
 use crate::words::node::Node;
 
 /// The way on to a tool below another gate: the raw values that go into `_meta` (AX-30).

@@ -14,20 +14,19 @@ use mcp_proto::json::{self, Members};
 use mcp_proto::mcpax;
 use policy::decide::Action;
 
-use crate::judge::policy::Standing;
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
+use crate::tree::caller::Caller;
 use crate::tree::snapshot::{Branch, Tree};
+use crate::tree::standing::Standing;
 use crate::tree::view::{Item, Page, View};
 use crate::way::authorize;
 use crate::way::error::CallError;
 use crate::way::usable::usable;
-use crate::words::caller::{Caller, ViewKey};
+use crate::words::node::SERVER_INFO;
+use crate::words::view_key::ViewKey;
 
 /// How long a stateless client may keep a list, in milliseconds. It hears of changes at once if it listens.
 const TTL_MS: u64 = 5_000;
-
-/// Who we are, as a raw `serverInfo` object.
-pub const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// One page of a list.
 pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {

@@ -9,16 +9,13 @@ pub mod forward;
 pub mod gate;
 pub mod hop;
 pub mod list;
-pub mod own;
 pub mod passing;
 pub mod record;
-pub mod refusals;
 pub mod registration;
 pub mod remember;
 pub mod reserve;
 pub mod resolve;
 pub mod search;
-pub mod seated;
 pub mod statuses;
 pub mod subscribe;
 pub mod trace;
@@ -35,21 +32,21 @@ use telemetry::trace_context::TraceContext;
 
 pub use crate::way::authorize::sees;
 pub use crate::way::gate::confirm_below;
-pub use crate::way::list::{SERVER_INFO, capabilities};
+pub use crate::way::list::capabilities;
 pub use crate::way::passing::notified;
 pub use crate::way::record::refused;
 pub use crate::way::subscribe::{decide_anew, forget, open_listener};
 pub use crate::way::trace::METHOD as TRACE;
-pub use crate::way::usable::Places;
 
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
+use crate::tree::back::Back;
+use crate::tree::caller::Caller;
+use crate::tree::own;
 use crate::tree::snapshot::{Sight, Tree};
 use crate::way::authorize::Permit;
 use crate::way::error::CallError;
 use crate::way::gate::Cleared;
 use crate::way::resolve::Resolved;
-use crate::words::back::Back;
-use crate::words::caller::Caller;
 use crate::words::entered::Entered;
 
 /// Answers one request of a caller that is known, by the tree as it is now.
@@ -257,7 +254,7 @@ fn adapted(result: Object, era: Era) -> Object {
 }
 
 /// Makes a caller of `scope` for Banyan's own use.
-pub fn own_caller(scope: crate::words::caller::ViewKey) -> Arc<Caller> {
+pub fn own_caller(scope: crate::words::view_key::ViewKey) -> Arc<Caller> {
     Arc::new(Caller {
         party: None,
         principal: banyan_model::Principal::local(),
@@ -269,8 +266,8 @@ pub fn own_caller(scope: crate::words::caller::ViewKey) -> Arc<Caller> {
         info: Bytes::from_static(b"{\"name\":\"banyan\"}"),
         scope,
         session: None,
-        shown: crate::words::caller::Last::default(),
-        standing: crate::words::caller::Last::default(),
+        shown: crate::tree::caller::Last::default(),
+        standing: crate::tree::caller::Last::default(),
         share: OnceLock::new(),
     })
 }

@@ -10,7 +10,10 @@ use mcp_proto::json::{self, Members, Object};
 use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::AuthScope;
 
-use crate::tree::gate::{Gate, Load};
+use crate::judge::gate::Gate;
+use crate::tree::back::{Back, Sink};
+use crate::tree::caller::Caller;
+use crate::tree::gate::Load;
 use crate::tree::mount::Mount;
 use crate::tree::snapshot::{Branch, Sight, Tree};
 use crate::way::error::CallError;
@@ -18,8 +21,6 @@ use crate::way::forward::forward;
 use crate::way::resolve;
 use crate::way::resolve::{Aim, task_of};
 use crate::way::{Errand, gate, registration, trace};
-use crate::words::back::{Back, Sink};
-use crate::words::caller::Caller;
 use crate::words::cancel::Cancel;
 
 /// What gates ask each other is answered here. Any other method goes to the only server there is, or to the only one that names its extension.

@@ -18,11 +18,12 @@ use telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVe
 use telemetry::span::{About, CallSpan, Incoming};
 use telemetry::trace_context::TraceContext;
 
-use crate::tree::gate::{Gate, Recorder};
+use crate::judge::gate::Gate;
+use crate::tree::back::Back;
+use crate::tree::gate::Recorder;
 use crate::tree::port::UpstreamError;
 use crate::way::error::{CallError, Report};
 use crate::way::gate::Cleared;
-use crate::words::back::Back;
 
 /// Counts a request that was refused before anybody looked at it.
 pub fn refused(recorder: &Recorder, method: &str) {

@@ -7,9 +7,9 @@ use mcp_proto::envelope::{Answer, Request};
 use mesh_proto::message::Method;
 use mesh_proto::refusal::Refusal;
 
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
+use crate::tree::back::Back;
 use crate::way::error::{CallError, answered};
-use crate::words::back::Back;
 
 /// Whether a method is one of those that a server sends to a gate, or a gate to one that is registered with it.
 pub fn is_ours(method: &str) -> bool {

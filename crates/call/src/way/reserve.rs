@@ -7,12 +7,13 @@ use config::resolved::Config;
 use banyan_model::Method;
 use policy::budget::Charge;
 
+use crate::judge::gate::{Gate, Rules};
 use crate::judge::policy::{Spending, charge, take};
-use crate::tree::gate::{Gate, Load, Rules};
+use crate::tree::caller::Caller;
+use crate::tree::gate::Load;
 use crate::way::authorize::{Decision, Permit};
 use crate::way::error::CallError;
 use crate::way::resolve::{Resolved, Weight};
-use crate::words::caller::Caller;
 use crate::words::shares::{Bound, Full, Place, Resource};
 
 /// Proof that there is room for the call.

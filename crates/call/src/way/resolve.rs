@@ -14,9 +14,11 @@ use mcp_proto::splice::{self, Change};
 use policy::pin::Kind as Pinned;
 
 use crate::tree::annotation::Noted;
+use crate::tree::caller::Caller;
 use crate::tree::catalog::{Catalog, Held};
 use crate::tree::gate::Load;
 use crate::tree::mount::Phase;
+use crate::tree::remembered::{Begun, Whose};
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::View;
 use crate::way::error::CallError;
@@ -24,8 +26,6 @@ use crate::way::hop;
 use crate::way::hop::Onward;
 use crate::way::passing;
 use crate::way::passing::takes_unknown;
-use crate::way::remember::{Begun, Whose};
-use crate::words::caller::Caller;
 
 /// Proof that the name means something: the owner, and the request in the owner's own words.
 #[derive(Debug)]
@@ -284,7 +284,7 @@ fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
     tree.within(&caller.scope).find_map(|(_, branch)| {
         let mount = &branch.mount;
         let named = caller.scope.mount.is_some() || meant(mount.config.name.as_str());
-        (named && mount.state.load().phase != Phase::Ready).then(|| mount.unavailable())
+        (named && mount.state.load().phase != Phase::Ready).then(|| mount.unavailable().into())
     })
 }
 

@@ -12,11 +12,11 @@ use mcp_proto::splice::{self, Change};
 use search::tools::{Found, bad_arguments, describe_result, search_arguments, search_result, unknown_tool};
 use search::{Doc, Index, parameter_text};
 
-use crate::judge::policy::Standing;
+use crate::tree::caller::Caller;
 use crate::tree::snapshot::Tree;
+use crate::tree::standing::Standing;
 use crate::tree::view::View;
 use crate::way::authorize::sees;
-use crate::words::caller::Caller;
 
 /// What a call of one of the three means.
 pub enum Meant {

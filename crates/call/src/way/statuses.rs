@@ -14,20 +14,20 @@ use mcp_proto::splice::{self, Change};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::tree::back::{Back, Sink};
+use crate::tree::caller::Caller;
 use crate::tree::hub::Listener;
 use crate::tree::port::{Instance, Outgoing, UpstreamError};
+use crate::tree::remembered::LONGEST_ID;
 use crate::tree::snapshot::Branch;
 use crate::way::authorize;
 use crate::way::authorize::Decision;
 use crate::way::error::CallError;
 use crate::way::gate::Cleared;
-use crate::way::remember::LONGEST_ID;
 use crate::way::resolve;
 use crate::way::resolve::{Aim, Resolved, task_of};
 use crate::way::subscribe::MOST_SUBSCRIPTIONS;
 use crate::way::{Errand, hop};
-use crate::words::back::{Back, Sink};
-use crate::words::caller::Caller;
 use crate::words::cancel::Cancel;
 use crate::words::lane::{Lane, Weight};
 

@@ -16,7 +16,10 @@ use runtime::wall;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
+use crate::tree::back::{Back, Sink};
+use crate::tree::by_session::caller_of;
+use crate::tree::caller::Caller;
 use crate::tree::hub::Listener;
 use crate::tree::mount::Mount;
 use crate::tree::port::{Outgoing, UpstreamError};
@@ -28,9 +31,6 @@ use crate::way::gate::Cleared;
 use crate::way::resolve;
 use crate::way::resolve::{Aim, resource};
 use crate::way::{Errand, statuses};
-use crate::words::back::{Back, Sink};
-use crate::words::by_session::caller_of;
-use crate::words::caller::Caller;
 use crate::words::cancel::Cancel;
 use crate::words::lane::Lane;
 use crate::words::session::Session;
@@ -73,7 +73,7 @@ pub async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> {
 
 async fn told_level(cleared: Cleared, level: LogLevel) -> Result<Answer, CallError> {
     let mount = &cleared.resolved.branch.mount;
-    let Some(instance) = mount.connections.shared.load_full() else { return Err(mount.unavailable()) };
+    let Some(instance) = mount.connections.shared.load_full() else { return Err(mount.unavailable().into()) };
     let params = Bytes::from(format!("{{\"level\":\"{}\"}}", level.name()));
     instance.request(&Outgoing::plain("logging/setLevel", params), None).await.map_err(|error| failed(mount, error))
 }

@@ -10,6 +10,7 @@ use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Object};
 
+use crate::tree::back::Back;
 use crate::tree::port::{Outgoing, UpstreamError};
 use crate::way::Errand;
 use crate::way::adapt;
@@ -17,7 +18,6 @@ use crate::way::error::CallError;
 use crate::way::gate::Cleared;
 use crate::way::hop;
 use crate::way::resolve::{Aim, Resolved};
-use crate::words::back::Back;
 
 /// The method, between gates.
 pub const METHOD: &str = "mcpax/trace";

@@ -1,19 +1,15 @@
 //! Servers that a caller is told of: those of which it can use anything. Tells nobody, and decides about no call.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use policy::decide::Action;
 
-use crate::judge::policy::Standing;
+use crate::tree::caller::Caller;
 use crate::tree::snapshot::{Branch, Tree};
+use crate::tree::standing::{Places, Standing};
 use crate::tree::view::View;
 use crate::way::authorize::target;
 use crate::way::passing::takes_unknown;
-use crate::words::caller::Caller;
-
-/// Places of servers in a tree.
-pub type Places = BTreeSet<usize>;
 
 /// The servers of which `caller` can use anything; `None`: nothing is hidden from it.
 pub async fn usable(tree: &Arc<Tree>, caller: &Caller) -> Option<Arc<Places>> {

@@ -12,9 +12,9 @@ use mcp_proto::projection::{Style, style_for};
 use policy::decide::{Kind, Subject};
 use runtime::wall;
 
-use crate::words::caller::ViewKey;
 use crate::words::granted::{Granted, Place};
 use crate::words::party::Party;
+use crate::words::view_key::ViewKey;
 
 /// Proof that somebody may come in.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! Words of a call: who makes it, who came in and how. Nothing here decides or does.
 
-pub mod back;
-pub mod by_session;
-pub mod caller;
 pub mod cancel;
 pub mod key;
 pub mod lane;
 pub mod node;
 pub mod pour;
 pub mod pouring;
+pub mod refusals;
+pub mod seated;
 pub mod session;
 pub mod shares;
 pub mod subscriptions;
+pub mod view_key;
 
 pub mod address;
 pub mod entered;

@@ -8,7 +8,8 @@ use mcp_proto::client::Identity;
 use mcp_proto::mcpax;
 use mesh_proto::id::NodeId;
 
-use crate::way::SERVER_INFO;
+/// Who we are, as a raw `serverInfo` object.
+pub const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
 const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;

@@ -21,12 +21,12 @@ use runtime::clock;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::words::caller::ViewKey;
 use crate::words::cancel::Cancel;
 use crate::words::entered::{AboutClient, Entered};
 use crate::words::lane::{KEPT_BYTES, Lane, Weight};
 use crate::words::shares::{Bound, Full, Resource, Share, Taken};
 use crate::words::subscriptions::Subscriptions;
+use crate::words::view_key::ViewKey;
 
 /// Most finished streams that are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
 /// nobody has read.

@@ -25,9 +25,10 @@ use crate::Gateway;
 use crate::admin::routes::{LINES, is_owner, json, owner, streamed};
 use call::judge::approvals::shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown};
 use call::judge::approvals::{now, recorded, relying_party, request};
+use call::tree::back::{Back, Sink};
 use call::tree::snapshot::Sight;
+use call::way::gate::unconfirmed;
 use call::way::{Errand, confirm_below, own_caller};
-use call::words::back::{Back, Sink};
 use call::words::cancel::Cancel;
 use call::words::entered::scope_of;
 use call::words::node::Node;
@@ -187,7 +188,7 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
     let (standing, approvals, required) = match confirmed {
         Ok(confirmed) => confirmed,
         Err(why) => {
-            recorded::unconfirmed(&gateway.0.gate, id, who, &why);
+            unconfirmed(&gateway.0.gate, id, who, &why);
             return Err(why.into());
         }
     };

@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
 use call::judge::approvals::{Audience, link, name_of, now};
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
 
 /// Longest queue of a receiver; further news is dropped.
 const DEPTH: usize = 256;

@@ -9,13 +9,13 @@ use mcp_proto::projection::Style;
 
 use crate::Gateway;
 use crate::admin::shapes::{Trace, TraceRequest};
+use call::tree::back::{Back, Sink};
 use call::way::{TRACE, own_caller, serve};
-use call::words::back::{Back, Sink};
-use call::words::caller::ViewKey;
 use call::words::cancel::Cancel;
 use call::words::entered::scope_of;
 use call::words::node::Node;
 use call::words::refusal::{Refusal, RefusalKind};
+use call::words::view_key::ViewKey;
 
 impl Gateway {
     /// Traces the way to a tool, by dotted or shown name. The last step holds a failure on the way.

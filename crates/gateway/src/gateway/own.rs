@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::shapes::CallRequest;
 use crate::gateway::Gateway;
 use crate::gateway::status::{ToolRow, row};
+use call::tree::back::{Back, Sink};
 use call::tree::snapshot::Tree;
 use call::tree::view::View;
 use call::way::error::CallError;
-use call::words::back::{Back, Sink};
-use call::words::caller::ViewKey;
 use call::words::cancel::Cancel;
 use call::words::entered::scope_of;
 use call::words::node::Node;
+use call::words::view_key::ViewKey;
 use mcp::downstream::stdio;
 
 /// Lists the shown tools of a view.

@@ -10,10 +10,10 @@ use std::task::{Context, Poll};
 use mcp_proto::envelope::{Answer, Request};
 use tokio_util::sync::ReusableBoxFuture;
 
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
+use call::tree::back::{Back, Question, Takes};
 use call::tree::snapshot::Sight;
 use call::way::error::CallError;
-use call::words::back::{Back, Question, Takes};
 use call::words::cancel::Guard;
 use call::words::lane::Lane;
 use call::words::pour::{End, Filler, Pour};

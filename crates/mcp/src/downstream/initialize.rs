@@ -25,9 +25,9 @@ use crate::downstream::McpServer;
 use crate::downstream::endpoint;
 use crate::downstream::exchange::{Exchange, RequestOutcome, Turn};
 use crate::downstream::stateless::{Place, Streams};
+use call::tree::back::{Back, Sink, Takes};
+use call::tree::by_session::caller_of;
 use call::tree::snapshot::Sight;
-use call::words::back::{Back, Sink, Takes};
-use call::words::by_session::caller_of;
 use call::words::entered::Entered;
 use call::words::lane::{Lane, Weight};
 use call::words::pouring::Pouring;
@@ -182,7 +182,7 @@ pub async fn initialized(server: &Arc<McpServer>, session: &Arc<Session>) -> Byt
     let (capabilities, instructions) =
         call::way::capabilities(&server.entrance.gate, &tree, &caller_of(session, &session.opening.entered)).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
-    let info = call::way::SERVER_INFO;
+    let info = call::words::node::SERVER_INFO;
     let version = session.opening.version;
     Bytes::from(format!("{{\"protocolVersion\":\"{version}\",\"capabilities\":{capabilities},\"serverInfo\":{info}{instructions}}}"))
 }

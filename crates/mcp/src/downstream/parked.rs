@@ -15,9 +15,9 @@ use runtime::random;
 
 use crate::downstream::McpServer;
 use crate::downstream::exchange::Exchange;
+use call::tree::back::{Question, Sink};
+use call::tree::caller::Caller;
 use call::way::error::CallError;
-use call::words::back::{Question, Sink};
-use call::words::caller::Caller;
 use call::words::shares::{Bound, Resource, Taken};
 
 /// Longest wait for a caller.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use config::resolved::Config;
 use policy::decide::{Kind, Subject};
 
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
 
 /// Ends streams and sessions let in by credentials of `old` that are not in `new`.
 pub fn end_revoked(gate: &Arc<Gate>, old: &Config, new: &Config) {

@@ -36,8 +36,8 @@ use crate::upstream::http::heads::Fields;
 use crate::upstream::oauth::OAuthClient;
 use crate::upstream::pool::{Pool, Reply};
 use call::tree::asks;
+use call::tree::back::Back;
 use call::tree::port::{Inbox, Outgoing, Upstream, UpstreamError, UpstreamTraits};
-use call::words::back::Back;
 
 /// Media types of any answer.
 const EITHER: &str = "application/json, text/event-stream";

@@ -14,7 +14,7 @@ use runtime::tls::Connector;
 use crate::upstream::connect::Dialer;
 use crate::upstream::origins::Origins;
 use crate::upstream::supervise::supervise;
-use call::tree::gate::Gate;
+use call::judge::gate::Gate;
 use call::tree::mount::Mount;
 use call::tree::port::Family;
 
@@ -86,7 +86,7 @@ impl Upstreams {
         let other = self.families.iter().find_map(|family| family.opens(config));
         // The dialer of a mount that no family opens says so.
         let opens = other.unwrap_or_else(|| Arc::new(Dialer::new(self, config)));
-        let mount = Mount::new(Arc::clone(config), &self.gate, opens, None);
+        let mount = Mount::new(Arc::clone(config), &self.gate.base, opens, None);
         tokio::spawn(supervise(Arc::clone(&mount)));
         mount
     }

@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use call::tree::asks;
+use call::tree::back::{Back, OpenQuestion};
 use call::tree::port::{Inbox, Outgoing, Owner, Upstream, UpstreamError};
-use call::words::back::{Back, OpenQuestion};
 
 /// Input from the server.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 use crate::upstream::http::HttpWire;
 use crate::upstream::pool::Reply;
 use crate::upstream::supervise::HELD;
+use call::tree::back::Back;
 use call::tree::mount::wanted_lists;
 use call::tree::port::{Instance, Outgoing, UpstreamError};
-use call::words::back::Back;
 
 /// Keeps the GET stream of an initialize-era session open as long as the wire. Servers need not offer one. `opened` fires at the first
 /// answer of any kind.

@@ -18,10 +18,10 @@ use crate::upstream::listening::StandingStream;
 use crate::upstream::pages;
 use crate::upstream::pages::Pages;
 use call::judge::pins;
+use call::judge::pins::role::role_of;
 use call::tree::catalog::Catalog;
 use call::tree::mount::{Mount, Phase, State};
 use call::tree::port::{Instance, Outgoing, Owner, UpstreamError};
-use call::tree::role::Role;
 
 /// Waits between tries, doubled each time.
 pub const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -70,7 +70,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         instance.close().await;
         return UpstreamError::Loop;
     }
-    mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
+    mount.role.store(Arc::new(role_of(mount, &instance.negotiated.capabilities).await));
     mount.connections.freshness.unknown();
     mount.connections.subscribed.forget();
     let mut listening = listening::begin(mount, &instance).await;

@@ -67,7 +67,7 @@ impl ServerHolding {
         let session = registration.session;
         let config = Arc::new(config);
         let dialer = Dialer::registered(&mesh.upstreams, &config, link);
-        let mount = Mount::new(config, &mesh.gate, Arc::new(dialer), Some(registration));
+        let mount = Mount::new(config, &mesh.gate.base, Arc::new(dialer), Some(registration));
         if let Some(before) = before {
             mount.catalog.store(before.mount.catalog.load_full());
             mount.known.store(before.mount.known.load_full());

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
 use crate::registry::holding::FetchedLists;
+use call::judge::pins::role::role_of;
 use call::tree::catalog::Catalog;
 use call::tree::mount::{Mount, Phase, State};
 use call::tree::port::{Instance, Owner, UpstreamError};
-use call::tree::role::Role;
 use mcp::upstream::listening;
 use mcp::upstream::listening::StandingStream;
 use mcp::upstream::supervise;
@@ -81,7 +81,7 @@ impl Line {
                 if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
                     return Err(UpstreamError::Loop);
                 }
-                mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
+                mount.role.store(Arc::new(role_of(mount, &instance.negotiated.capabilities).await));
                 mount.connections.subscribed.forget();
                 supervise::subscribe_again(mount, &instance).await;
                 self.listening = listening::begin(mount, &instance).await;

@@ -29,10 +29,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::mounted::offers::Offers;
 pub use crate::mounted::passage::Passage;
+use call::tree::back::Back;
 use call::tree::mount::Mount;
 use call::tree::port::Family;
 use call::tree::port::{Opened, Opens, Outgoing, Owner, Upstream, UpstreamError, UpstreamTraits};
-use call::words::back::Back;
 use call::words::node::Node;
 
 /// Calls in a room's queue; further callers wait.

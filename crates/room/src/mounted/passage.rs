@@ -24,8 +24,8 @@ use crate::Rooms;
 use crate::chair::Chair;
 use crate::mounted::{RoomWork, Wish, refused};
 use call::tree::asks;
+use call::tree::back::Back;
 use call::tree::port::UpstreamError;
-use call::words::back::Back;
 
 /// Simultaneous calls at one participant: slow ones fill no places of others.
 const CALLS: usize = 64;

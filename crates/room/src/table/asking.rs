@@ -12,14 +12,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Rooms;
 use crate::table::seat::News;
+use call::tree::back::{Back, Sink};
+use call::tree::caller::{Caller, Last};
 use call::way::error::{CallError, Told};
-use call::way::seated::{Agreed, Seated};
 use call::way::serve;
-use call::words::back::{Back, Sink};
-use call::words::caller::{Caller, Last, ViewKey};
 use call::words::cancel::Cancel;
 use call::words::entered::{AboutClient, Entered};
 use call::words::lane::Lane;
+use call::words::seated::{Agreed, Seated};
+use call::words::view_key::ViewKey;
 
 /// Description of a participant's program: none.
 const INFO: &[u8] = b"{\"name\":\"mcpx\"}";

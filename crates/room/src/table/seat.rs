@@ -24,8 +24,8 @@ use crate::table::Sits;
 use crate::table::asking::{CallOutcome, ParticipantCall, caller, shown_error};
 use crate::table::lists::Lists;
 use call::way::error::CallError;
-use call::way::seated::{Agreed, Proposed, Seated};
 use call::words::cancel::Cancel;
+use call::words::seated::{Agreed, Proposed, Seated};
 
 /// Capabilities of a server.
 pub const MAY: [&str; 2] = ["mcp/response:*", "mcp/request:notifications/*"];

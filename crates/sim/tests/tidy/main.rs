@@ -9,6 +9,7 @@ mod conformance;
 mod dependencies;
 mod documents;
 mod english;
+mod floors;
 mod layers;
 mod licences;
 mod metadata;

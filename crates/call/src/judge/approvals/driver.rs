@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use crate::judge::approvals::clerk::{Clerk, ClerkOutput};
 use crate::judge::approvals::shown::line;
 use crate::judge::approvals::{Audience, Job, policy_version, recorded};
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
 
 /// How many jobs are done before what came of them is written.
 const BATCH: usize = 256;

@@ -9,7 +9,7 @@ use runtime::random;
 use serde_json::{Value, json};
 
 use crate::judge::approvals::shown::base;
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
 
 /// How long a browser may take to make a passkey or to sign with one, in seconds.
 const PATIENCE: u64 = 300;

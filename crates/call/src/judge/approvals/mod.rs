@@ -24,7 +24,7 @@ use runtime::random;
 use store::Stores;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
 use crate::tree::snapshot::Branch;
 
 pub use crate::judge::approvals::below::{Below, HeldBelow};

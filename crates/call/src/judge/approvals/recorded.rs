@@ -2,17 +2,13 @@
 //! the disk before it leaves is its own intent, which comes behind all of this.
 
 use audit::hash::Hash;
-use audit::record::{Asked, Changed, Decided, Intent, Record, Refused, Text};
-use banyan_model::Era;
+use audit::record::{Asked, Changed, Decided, Record, Text};
 use config::hex_digest;
-use policy::approval::{Approval, Confirm, Event, News, Refusal, Standing};
-use runtime::clock;
-use store::Way;
+use policy::approval::{Approval, Event, News, Standing};
 
 use crate::judge::approvals::shown::name_of;
 use crate::judge::approvals::{GrantShown, OperatorShown};
-use crate::tree::gate::{Gate, Recorder};
-use crate::way::error::CallError;
+use crate::tree::gate::Recorder;
 
 /// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
 pub fn news(recorder: &Recorder, news: &News, approval: &Approval) {
@@ -57,31 +53,6 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
         reason: approval.reason.as_deref().map(Text::Borrowed),
         tool: Text::Borrowed(&approval.challenge.call.tool),
     }
-}
-
-/// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
-/// for is not recorded: anybody can make up ids by the thousand.
-pub fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal) {
-    if !gate.rules.approvals.may_know(id) && gate.rules.approvals.below.find(id).is_none() {
-        return;
-    }
-    let journal = &gate.record.journal;
-    let way = journal.count_refusal(principal, why.reason());
-    if way == Way::Counted {
-        return;
-    }
-    let intent = Intent {
-        approval: Some(Text::Borrowed(id)),
-        began: clock::wall(),
-        call: Text::Owned(journal.ids().spelled(journal.ids().next_call())),
-        method: Text::Borrowed(Confirm::METHOD),
-        principal: Text::Borrowed(principal),
-        request: Text::Borrowed("null"),
-        ..Intent::default()
-    };
-    let code = CallError::Approval(why.clone()).tell(Era::Stateless).code;
-    let refused = Refused { code, count: None, intent, reason: Text::Borrowed(why.reason()), rules: Vec::new() };
-    journal.refuse(way, store::Refusal::Call(refused));
 }
 
 /// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).

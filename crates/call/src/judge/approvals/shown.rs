@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
 
 /// `GET /-/approvals`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use store::StoreError;
 
 use crate::judge::approvals::now;
+use crate::judge::gate::Gate;
 use crate::judge::pins::judged::fetched_with;
-use crate::tree::gate::Gate;
 
 /// The store is asked so often though nobody tells of anything: whoever looked may have ended before the file was touched.
 const ANYWAY: Duration = Duration::from_secs(60);

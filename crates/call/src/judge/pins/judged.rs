@@ -113,7 +113,7 @@ async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed:
     let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
     let count = owned.iter().map(|one| one.all.len()).sum();
     let take_in = move || owned.into_iter().map(defined).collect::<Vec<_>>();
-    match mount.gate.rules.pinning.judged(count, take_in, move |pins, all| remembered(pins, &source, all)).await {
+    match mount.gate.pinning.judged(count, take_in, move |pins, all| remembered(pins, &source, all)).await {
         Ok(judged) => judged,
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "definitions can't be pinned: see that the state directory can be written");
@@ -272,7 +272,7 @@ pub async fn was_gate(mount: &Mount) -> Result<bool, StoreError> {
     let source = source(mount);
     // Where gates are pinned, what is pinned may be a gate's from before it was written down which are.
     let is_pinned_as_gate = mount.gate.config.load().pins.gates != Mode::Trust;
-    mount.gate.rules.pinning.judged(0, || (), move |pins, ()| pins.was_gate(&source, is_pinned_as_gate, now())).await
+    mount.gate.pinning.judged(0, || (), move |pins, ()| pins.was_gate(&source, is_pinned_as_gate, now())).await
 }
 
 /// By what a mount's server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.

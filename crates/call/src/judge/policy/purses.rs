@@ -11,7 +11,7 @@ use policy::budget::{Charge, Exceeded, Held, Limits};
 use serde::{Deserialize, Serialize};
 use store::{BudgetAccount, Budgets, CallerPurse};
 
-use crate::words::caller::Caller;
+use crate::tree::caller::Caller;
 
 /// What a call has taken. Unless it is kept, it is given back when this is dropped.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Notification;
 use tokio::sync::Notify;
 
-use crate::tree::gate::Gate;
+use crate::tree::gate::GateTree;
 use crate::tree::mount::{Mount, Phase};
 use crate::tree::port::Instance;
 use crate::tree::snapshot::Tree;
@@ -123,7 +123,7 @@ impl Mounts {
     }
 }
 
-impl Gate {
+impl GateTree {
     /// A mount's lists changed: the tree is made anew, and whoever wants to know is told.
     pub fn publish(&self, mount: &Segment, kinds: &[Kind]) {
         self.rebuild();

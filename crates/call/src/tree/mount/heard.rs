@@ -7,9 +7,9 @@ use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Notification;
 
 use crate::tree::asks;
+use crate::tree::back::Back;
 use crate::tree::mount::{Honoured, Mount};
 use crate::tree::port::Owner;
-use crate::words::back::Back;
 
 impl Mount {
     /// The server asked something outside the stream of any call; `idle`: no call was under way.

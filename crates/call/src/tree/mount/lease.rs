@@ -10,10 +10,10 @@ use config::resolved::Sharing;
 use mcp_proto::client::Identity;
 use mcp_proto::json::Members;
 
+use crate::tree::caller::Caller;
 use crate::tree::mount::Mount;
 use crate::tree::mount::following::subscribe_on;
 use crate::tree::port::{Instance, Owner, UpstreamError};
-use crate::words::caller::Caller;
 use crate::words::node::Node;
 use crate::words::session::Session;
 

@@ -13,7 +13,7 @@ use crate::tree::catalog::{Catalog, Offer, allowed};
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::is_gated;
 use crate::tree::view::text::Text;
-use crate::words::caller::ViewKey;
+use crate::words::view_key::ViewKey;
 
 /// What one branch lists, and where it stands in the tree.
 #[derive(Clone, Copy)]

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use mcp_proto::envelope::Answer;
 
+use crate::tree::back::Back;
 use crate::tree::mount::Lease;
 use crate::tree::port::{Outgoing, UpstreamError};
 use crate::way::error::CallError;
 use crate::way::forward::{failed, timed};
 use crate::way::gate::Cleared;
 use crate::way::resolve::{Aim, Resolved};
-use crate::words::back::Back;
 
 /// How long a server whose connection broke is waited for: a gate that dialled comes back at once if it can.
 const BACK_WITHIN: Duration = Duration::from_secs(3);

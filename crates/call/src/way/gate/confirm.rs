@@ -6,10 +6,11 @@ use mcp_proto::envelope::Answer;
 use mcp_proto::json::{Members, Object, quote};
 use policy::approval::{Confirm, Refusal, Standing};
 
-use crate::judge::approvals::{now, recorded};
+use crate::judge::approvals::now;
 use crate::way::error::CallError;
 use crate::way::forward::forward;
 use crate::way::gate::hold::not_kept;
+use crate::way::gate::unconfirmed::unconfirmed;
 use crate::way::resolve;
 use crate::way::resolve::Aim;
 use crate::way::{Errand, adapted};
@@ -28,7 +29,7 @@ pub async fn confirm(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let (id, (standing, approvals, required)) = match confirmed {
         Ok(confirmed) => confirmed,
         Err(why) => {
-            recorded::unconfirmed(gate, &named, &back.caller.principal.name, &why);
+            unconfirmed(gate, &named, &back.caller.principal.name, &why);
             return Err(CallError::Approval(why));
         }
     };
@@ -51,7 +52,7 @@ pub async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answer, Call
         Ok(false) => {}
         Err(wrong) => {
             let why = Refusal::FalseAnswer(wrong);
-            recorded::unconfirmed(gate, id, &back.caller.principal.name, &why);
+            unconfirmed(gate, id, &back.caller.principal.name, &why);
             return Err(CallError::Approval(why));
         }
     }

@@ -8,9 +8,10 @@ use policy::approval::{Agreement, Approval, Call, Cause, Held, Refusal, Standing
 use sha2::{Digest, Sha256};
 
 use crate::judge::approvals::{NotKept, Waiting, policy_version};
+use crate::judge::gate::{Gate, Rules};
 use crate::judge::pins;
 use crate::tree::annotation::Noted;
-use crate::tree::gate::{Gate, Rules};
+use crate::tree::back::Back;
 use crate::way::error::CallError;
 use crate::way::gate::bound;
 use crate::way::gate::bound::Bound;
@@ -19,8 +20,7 @@ use crate::way::gate::wait::{Waited, wait};
 use crate::way::gate::{Begun, Cleared, Gated, Release};
 use crate::way::reserve::Reservation;
 use crate::way::resolve::{Aim, Resolved};
-use crate::way::seated::Agreed;
-use crate::words::back::Back;
+use crate::words::seated::Agreed;
 
 /// Longer arguments are read by nobody, in bytes.
 const LONGEST: usize = 256 << 10;
@@ -125,7 +125,7 @@ async fn fulfil(rules: &Rules, back: &Back, id: &str) -> Result<(), CallError> {
     if fulfilled.is_err() {
         rules.approvals.take_back(id, seated.why()).await;
     }
-    fulfilled
+    Ok(fulfilled?)
 }
 
 /// A caller came back with a state of ours: to the very call that it was given for?

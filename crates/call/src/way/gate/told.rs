@@ -10,13 +10,13 @@ use policy::approval::{Approval, hex};
 use subtle::ConstantTimeEq;
 
 use crate::judge::approvals::link;
-use crate::tree::gate::Gate;
+use crate::judge::gate::Gate;
+use crate::tree::back::Back;
+use crate::tree::caller::Caller;
 use crate::way::adapted;
 use crate::way::error::CallError;
 use crate::way::gate::bound::without_state;
 use crate::way::resolve::Resolved;
-use crate::words::back::Back;
-use crate::words::caller::Caller;
 
 /// The reason in `data` of a call that waits.
 pub const REASON: &str = "confirmation_required";

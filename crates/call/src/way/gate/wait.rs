@@ -11,11 +11,11 @@ use policy::approval::{Approval, Refusal, Standing};
 use runtime::random;
 
 use crate::judge::approvals::{Waiting, link};
-use crate::tree::gate::{Gate, Rules};
+use crate::judge::gate::{Gate, Rules};
+use crate::tree::back::Back;
 use crate::way::error::CallError;
 use crate::way::gate::hold::{not_kept, over};
 use crate::way::gate::told::{Pending, REASON, Way};
-use crate::words::back::Back;
 
 /// How often a caller hears for what it waits.
 const PROGRESS: Duration = Duration::from_secs(5);

@@ -17,8 +17,8 @@ use policy::decide::{Action, Arguments, Asked, Foresight, Kind, Policies, Subjec
 use serde::{Deserialize, Serialize};
 
 use call::judge::policy::moment::at;
-use call::judge::policy::tool_target;
 use call::tree::snapshot::Tree;
+use call::tree::standing::tool_target;
 
 /// Facts missing in the record: the word by which rules read them, and a name for people.
 const UNKNOWN: [(&str, &str); 5] = [

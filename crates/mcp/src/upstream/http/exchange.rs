@@ -15,9 +15,9 @@ use crate::upstream::http::pour::{LONG, is_long};
 use crate::upstream::http::{Body, HttpWire, Sent, excerpt};
 use crate::upstream::pool::Reply;
 use call::tree::asks;
+use call::tree::back::Back;
+use call::tree::port::Member;
 use call::tree::port::{Outgoing, UpstreamError};
-use call::way::adapt::Member;
-use call::words::back::Back;
 
 /// Most times that a broken stream of the initialize era is resumed.
 const RESUMES: usize = 8;

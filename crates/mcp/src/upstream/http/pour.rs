@@ -12,8 +12,8 @@ use crate::upstream::connection::ConnectionError;
 use crate::upstream::http::exchange::Exchange;
 use crate::upstream::http::is_events;
 use crate::upstream::pool::Reply;
+use call::tree::port::Member;
 use call::tree::port::UpstreamError;
-use call::way::adapt::Member;
 use call::words::pour::{Gone, KEPT, Pour};
 
 /// Longest answer that is read whole before it is looked at, in bytes.

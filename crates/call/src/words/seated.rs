@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mcp_proto::json::quote;
 use tokio::sync::oneshot;
 
-use crate::way::error::CallError;
 use crate::words::cancel::Cancel;
 
 /// Where a call comes from.
@@ -50,6 +49,10 @@ pub struct Proposed {
     pub fulfilled: oneshot::Sender<()>,
 }
 
+/// A proposal that nobody waits for any more, or that something else has fulfilled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotFulfilled;
+
 impl fmt::Debug for Seated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Seated({})", self.room)
@@ -79,15 +82,15 @@ impl Seated {
     ///
     /// # Errors
     /// When something was before.
-    pub async fn fulfil(&self, by: Agreed, cancel: &Cancel) -> Result<(), CallError> {
+    pub async fn fulfil(&self, by: Agreed, cancel: &Cancel) -> Result<(), NotFulfilled> {
         let Some(proposal) = &self.proposal else { return Ok(()) };
         let waiting = proposal.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Waiting { agreed, fulfilled } = waiting.ok_or(CallError::Cancelled)?;
-        agreed.send(by).map_err(|_| CallError::Cancelled)?;
+        let Waiting { agreed, fulfilled } = waiting.ok_or(NotFulfilled)?;
+        agreed.send(by).map_err(|_| NotFulfilled)?;
         tokio::select! {
             biased;
-            is_fulfilled = fulfilled => is_fulfilled.map_err(|_| CallError::Cancelled),
-            () = cancel.cancelled() => Err(CallError::Cancelled),
+            is_fulfilled = fulfilled => is_fulfilled.map_err(|_| NotFulfilled),
+            () = cancel.cancelled() => Err(NotFulfilled),
         }
     }
 

@@ -16,11 +16,11 @@ use mcp_proto::era::{self, LogLevel};
 use telemetry::trace_context::TraceContext;
 use tokio::sync::oneshot;
 
-use crate::way::seated::Seated;
-use crate::words::caller::Caller;
+use crate::tree::caller::Caller;
 use crate::words::cancel::Cancel;
 use crate::words::lane::{Lane, Weight};
 use crate::words::pour::Pour;
+use crate::words::seated::Seated;
 
 /// Most open questions of one call, and bytes of these.
 const MOST_QUESTIONS: usize = 64;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use banyan_model::Era;
 
-use crate::words::caller::{Caller, Last};
+use crate::tree::caller::{Caller, Last};
 use crate::words::entered::Entered;
 use crate::words::session::Session;
 

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use mcp_proto::json::{self, Object};
 
-use crate::tree::gate::Gate;
+use crate::tree::gate::GateTree;
 
 /// Its name, in every spelling.
 pub const NAME: &str = "notifications_dropped";
@@ -13,7 +13,7 @@ pub const NAME: &str = "notifications_dropped";
 pub const DEFINITION: &str = r#"{"name":"notifications_dropped","title":"Notifications dropped","description":"How many notifications of registered servers this gate dropped because they came faster than they could be passed on: in all since it began, and by server.","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
 /// The result of a call.
-pub fn answer(gate: &Gate) -> Object {
+pub fn answer(gate: &GateTree) -> Object {
     let told = gate.mesh().map(|mesh| mesh.dropped()).unwrap_or_default();
     let text = json::quote(&told);
     Bytes::from(format!("{{\"content\":[{{\"type\":\"text\",\"text\":{text}}}],\"structuredContent\":{told},\"isError\":false}}")).into()

@@ -1,7 +1,7 @@
 //! What one caller may do in one snapshot of the tree: decided once for each tool where neither arguments nor the time matter, and asked
 //! anew where they do. Refuses nobody: `call/authorize.rs` does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use banyan_model::Segment;
@@ -15,11 +15,13 @@ use policy::decide::{Action, Arguments, Asked, Foresight, Moment, Subject, Targe
 use crate::tree::catalog::Offer;
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::Page;
-use crate::way::Places;
-use crate::words::caller::ViewKey;
+use crate::words::view_key::ViewKey;
 
 /// More callers than this are looked at anew each time they come.
 const KEPT: usize = 1024;
+
+/// Places of servers in a tree.
+pub type Places = BTreeSet<usize>;
 
 /// The callers of one snapshot.
 #[derive(Default)]

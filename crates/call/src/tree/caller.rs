@@ -3,17 +3,17 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use banyan_model::{Era, Principal, Segment};
+use banyan_model::{Era, Principal};
 use bytes::Bytes;
-use mcp_proto::projection::Style;
 use policy::decide::Subject;
 
-use crate::judge::policy::Standing;
 use crate::tree::gate::Load;
+use crate::tree::standing::Standing;
 use crate::tree::view::View;
 use crate::words::party::Party;
 use crate::words::session::Session;
 use crate::words::shares::Share;
+use crate::words::view_key::ViewKey;
 
 /// A caller.
 #[derive(Debug)]
@@ -73,28 +73,6 @@ impl<T> Last<T> {
         let found = look_up();
         *last = (tree, Arc::downgrade(&found));
         found
-    }
-}
-
-/// Which part of the tree is shown, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ViewKey {
-    /// One mount without prefix, or the whole tree.
-    pub mount: Option<Segment>,
-    /// The profile's name; empty where none applies.
-    pub profile: Arc<str>,
-    /// How names are spelled. Only another gate is shown them as they are in the tree.
-    pub style: Style,
-    /// Whether tools are listed with what MCP-AX says of them.
-    pub annotated: bool,
-    /// Whether it sits in a room: what stands in rooms is not shown there, so that no call leads from a room into a room.
-    pub is_seated: bool,
-}
-
-impl ViewKey {
-    /// Whether it is another gate that looks.
-    pub fn is_for_gate(&self) -> bool {
-        self.style == Style::Qualified
     }
 }
 
