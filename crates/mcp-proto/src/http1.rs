@@ -1,5 +1,8 @@
 //! HTTP/1.1 (RFC 9112) over bytes, as far as a gateway reads it itself: heads, and ends of bodies.
 //!
+//! Takes only requests with a single reading, so that no two servers take bytes apart differently; anything odd, chunked or of HTTP/2 is left to
+//! a library. Behind a library a small call took 2.2 times the processor time of nginx: a task, two channels and a copied head on either side.
+//!
 //! Does not write, keep connections, follow redirects or decompress, and knows nothing of MCP.
 
 mod before;

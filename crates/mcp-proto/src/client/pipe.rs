@@ -1,7 +1,8 @@
 //! Many calls over one pipe of whole messages in both directions: stdio, and HTTP+SSE.
 //!
 //! Correlates ids, separates progress tokens of different callers, and carries a server's own requests.
-//! Does not choose the client for a server's question, and sets no time limit on a call.
+//! Does not choose the client for a server's question, and sets no time limit on a call. A pipe is no `Machine`: it has no timer, and while
+//! messages wait for a slow server (`is_behind`), news do not.
 
 mod broken;
 

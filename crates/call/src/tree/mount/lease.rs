@@ -1,4 +1,7 @@
 //! Which connection a call goes over: the shared one, or one of a single client. How a connection is made is not known here (`connect.rs`).
+//!
+//! A pipe does not say for which call a server asks. Callers with answers therefore take turns on a shared connection of a server that has
+//! asked, and get connections of their own before two would meet. Nobody is ever asked by a guess.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
