@@ -391,7 +391,7 @@ async fn m7_endless_progress_ends_at_the_mounts_longest() {
 }
 
 #[tokio::test]
-async fn h3_nobody_sees_reads_or_ends_anothers_task() {
+async fn h3_nobody_sees_reads_or_ends_a_strangers_task() {
     bounded(async {
         let heard = ServerNotes::new();
         let toml = format!("{}{}{}", token("ann"), token("bob"), heard.mount("s", "initialize"));
