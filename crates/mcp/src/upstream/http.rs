@@ -100,7 +100,7 @@ impl Upstream for HttpUpstream {
     }
 }
 
-/// Revision spoken, as an index into [`REVISIONS`]; 0 before it is known. A number, since every request reads it.
+/// Revision spoken, as an index into `REVISIONS`; 0 before it is known. A number, since every request reads it.
 #[derive(Debug, Default)]
 pub struct SpokenRevision(AtomicU8);
 
