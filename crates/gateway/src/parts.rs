@@ -54,11 +54,29 @@ pub fn sections() -> Sections {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
+    use config::secret::{KeyringError, Sources};
     use serde_json::{Map, Value};
 
     use super::*;
+
+    struct FixedSources;
+
+    impl Sources for FixedSources {
+        fn env(&self, name: &str) -> Option<String> {
+            let known = [("HOME", "/home/ada"), ("REGION", "eu")];
+            known.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        }
+
+        fn file(&self, _: &Path) -> std::io::Result<String> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+
+        fn keyring(&self, _: &str) -> Result<Option<String>, KeyringError> {
+            Ok(None)
+        }
+    }
 
     fn document(name: &str) -> PathBuf {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
@@ -74,6 +92,26 @@ mod tests {
         }
         let published = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(published == made, "docs/banyan.schema.json differs: run with BANYAN_UPDATE_GOLDEN=1 and look at the change");
+    }
+
+    #[test]
+    fn the_published_example_is_legal_and_uses_every_section() {
+        let path = document("banyan.example.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let config = sections().parse(&text, &path, &FixedSources).unwrap_or_else(|error| panic!("{error}"));
+        assert!(config.policy.as_ref().is_some_and(|policy| policy.policies.rules().count() > 3));
+        assert!(config.mounts.len() > 2 && config.profiles.len() > 1 && !config.tokens.is_empty());
+        let holds = |key: &str| {
+            ["", "[", "[["].iter().any(|open| {
+                text.lines().any(|line| {
+                    let rest = line.strip_prefix(open).and_then(|line| line.strip_prefix(key));
+                    rest.is_some_and(|rest| rest.starts_with([' ', '.', ']', '=']))
+                })
+            })
+        };
+        for key in sections().schema()["properties"].as_object().unwrap().keys().filter(|key| *key != "$schema") {
+            assert!(holds(key), "{key}");
+        }
     }
 
     #[test]

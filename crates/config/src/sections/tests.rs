@@ -56,19 +56,6 @@ fn an_empty_file_is_the_default_configuration() {
 }
 
 #[test]
-fn the_published_example_is_legal_and_uses_every_section() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/banyan.example.toml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let config = parse(&text, &path, &Fixed).unwrap_or_else(|error| panic!("{error}"));
-    assert!(config.policy.as_ref().is_some_and(|policy| policy.policies.rules().count() > 3));
-    assert!(config.mounts.len() > 2 && config.profiles.len() > 1 && !config.tokens.is_empty());
-    let table: toml::Table = text.parse().unwrap();
-    for key in Sections::default().schema()["properties"].as_object().unwrap().keys().filter(|key| *key != "$schema") {
-        assert!(table.contains_key(key), "{key}");
-    }
-}
-
-#[test]
 fn the_terms_of_registrations_are_lowered_with_those_of_single_segments() {
     let config =
         read("[registry]\nsticky = \"always\"\ngrace = \"0s\"\nhosts = [\"*.Plant.example\"]\n[registry.segment.lab]\nproof = \"never\"\n");
