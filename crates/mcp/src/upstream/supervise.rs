@@ -20,7 +20,7 @@ use crate::upstream::pages::Pages;
 use call::judge::pins;
 use call::tree::catalog::Catalog;
 use call::tree::mount::{Mount, Phase, State};
-use call::tree::port::{Instance, Outgoing, Owner, UpstreamError};
+use call::tree::port::{Instance, OutgoingRequest, Owner, UpstreamError};
 use call::tree::role::Role;
 
 /// Waits between tries, doubled each time.
@@ -70,7 +70,7 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
         instance.close().await;
         return UpstreamError::Loop;
     }
-    mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
+    mount.role.store(Arc::new(Role::of_server(mount, &instance.negotiated.capabilities).await));
     mount.connections.freshness.unknown();
     mount.connections.subscribed.forget();
     let mut listening = listening::begin(mount, &instance).await;
@@ -194,7 +194,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedL
             let meta = stateless_meta(&mount.gate.node.shared());
             params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
         }
-        let answer = instance.request(&Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
+        let answer = instance.request(&OutgoingRequest::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
         let result = match answer {
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
@@ -232,7 +232,7 @@ pub async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
         return;
     }
     for uri in mount.connections.subscribed.all().1 {
-        if let Err(e) = mount.take(instance, &uri).await {
+        if let Err(e) = mount.subscribe_at_server(instance, &uri).await {
             tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
         }
     }

@@ -81,7 +81,7 @@ impl Line {
                 if instance.gate_id().as_deref() == Some(&*mount.gate.node.id) {
                     return Err(UpstreamError::Loop);
                 }
-                mount.role.store(Arc::new(Role::of(mount, &instance.negotiated.capabilities).await));
+                mount.role.store(Arc::new(Role::of_server(mount, &instance.negotiated.capabilities).await));
                 mount.connections.subscribed.forget();
                 supervise::subscribe_again(mount, &instance).await;
                 self.listening = listening::begin(mount, &instance).await;

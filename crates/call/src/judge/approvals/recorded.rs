@@ -1,5 +1,5 @@
-//! What the record is told of approvals, of those who may agree, and of grants. Decides nothing, and waits for nothing: what a call needs on
-//! the disk before it leaves is its own intent, which comes behind all of this.
+//! Records of approvals, operators and grants. Decides nothing and waits for nothing: a call needs only its own intent on the disk before
+//! it leaves, and that follows these records.
 
 use audit::hash::Hash;
 use audit::record::{Asked, Changed, Decided, Intent, Record, Refused, Text};
@@ -14,7 +14,7 @@ use crate::judge::approvals::{GrantShown, OperatorShown};
 use crate::tree::gate::{Gate, Recorder};
 use crate::way::error::CallError;
 
-/// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
+/// Records the news of an approval. The call's own entries tell the rest.
 pub fn news(recorder: &Recorder, news: &News, approval: &Approval) {
     let challenge = &approval.challenge;
     let digest = Hash(challenge.statement().digest());
@@ -59,8 +59,8 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
     }
 }
 
-/// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
-/// for is not recorded: anybody can make up ids by the thousand.
+/// Records a refused confirmation. `principal` is empty if unknown. Confirmations of unknown ids are not recorded, since anybody can make
+/// up ids by the thousand.
 pub fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal) {
     if !gate.rules.approvals.may_know(id) && gate.rules.approvals.below.find(id).is_none() {
         return;
@@ -84,14 +84,14 @@ pub fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal) {
     journal.refuse(way, store::Refusal::Call(refused));
 }
 
-/// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).
+/// Records a change of an operator's key (`what`: `enrolled`, `removed`).
 pub fn operator(recorder: &Recorder, what: &str, operator: &OperatorShown) {
     let OperatorShown { id, name, passkey, .. } = operator;
     let kind = if *passkey { "passkey" } else { "key" };
     changed(recorder, "operators", id, format!("{what}: {kind} {id} of {name}"));
 }
 
-/// Records that a grant was given, or taken back (`what`: `given`, `revoked`).
+/// Records a change of a grant (`what`: `given`, `revoked`).
 pub fn grant(recorder: &Recorder, what: &str, grant: &GrantShown) {
     let GrantShown { id, terms, given, .. } = grant;
     let by: Vec<&str> = given.iter().map(|vote| vote.person.as_str()).collect();

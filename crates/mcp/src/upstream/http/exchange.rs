@@ -15,7 +15,7 @@ use crate::upstream::http::pour::{LONG, is_long};
 use crate::upstream::http::{Body, HttpWire, Sent, excerpt};
 use crate::upstream::pool::Reply;
 use call::tree::asks;
-use call::tree::port::{Outgoing, UpstreamError};
+use call::tree::port::{OutgoingRequest, UpstreamError};
 use call::way::adapt::Member;
 use call::words::back::Back;
 
@@ -80,7 +80,7 @@ impl<'a> Exchange<'a> {
 
     /// Posts the message and reads its answer.
     #[expect(clippy::manual_async_fn, reason = "an async fn keeps what it is given twice, and every call in flight has one")]
-    pub fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
+    pub fn run(mut self, message: Sent<'_>, out: &OutgoingRequest<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
         async move {
             let reply = self.wire.posted(message, out).await?;
             if let Some(lacking) = out.pour
