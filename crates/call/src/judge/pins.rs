@@ -89,16 +89,16 @@ impl Gate {
 
 /// Definitions without a running gate, from the store alone, of any server.
 ///
-///
-/// # Errors If the store can't be read.
+/// # Errors
+/// If the store can't be read.
 pub fn kept(stores: &dyn Stores, all: bool) -> Result<PinsShown, StoreError> {
     Ok(shown::of_pins(stores.pins()?.all(None)?, None, all))
 }
 
 /// Sets the standing of definitions without a running gate.
 ///
-///
-/// # Errors If no definition is meant, or it can't be written.
+/// # Errors
+/// If no definition is meant, or it can't be written.
 pub fn look(stores: &dyn Stores, look: &Look, standing: Standing) -> Result<PinsShown, Refusal> {
     set(stores, None, look, standing)
 }

@@ -76,8 +76,8 @@ fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) 
 
 /// Decides about one of several things named by a request: a resource to read, or a task to follow. `None` without rules.
 ///
-///
-/// # Errors If the rules deny, or want a person to agree.
+/// # Errors
+/// If the rules deny, or want a person to agree.
 pub fn one_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
     let decision = decided_of(gate, tree, request, resolved)?;
     match decision {

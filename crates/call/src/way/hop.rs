@@ -27,8 +27,8 @@ pub struct Onward {
 
 /// Way on for a call of `offer`, which stands below `branch`; `None` if its server is no gate.
 ///
-///
-/// # Errors If another gate sent a route that does not lead to this tool.
+/// # Errors
+/// If another gate sent a route that does not lead to this tool.
 pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
     let is_from_gate = caller.scope.is_for_gate();
     if !is_from_gate && !branch.is_gate() {

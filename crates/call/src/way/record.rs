@@ -75,8 +75,8 @@ impl<'a> Record<'a> {
 
     /// Records the intent of a call about to leave for its owner.
     ///
-    ///
-    /// # Errors If an approved call can't be recorded; then it must not leave.
+    /// # Errors
+    /// If an approved call can't be recorded; then it must not leave.
     pub async fn intend(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
         let resolved = &cleared.resolved;
         self.counted(cleared);

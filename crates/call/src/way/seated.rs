@@ -77,8 +77,8 @@ impl RoomOrigin {
 
     /// Announces the agreement, and waits until the room has seen the proposal fulfilled by it.
     ///
-    ///
-    /// # Errors If the room settled the proposal before.
+    /// # Errors
+    /// If the room settled the proposal before.
     pub async fn fulfil(&self, by: RoomAgreement, cancel: &Cancel) -> Result<(), CallError> {
         let Some(proposal) = &self.proposal else { return Ok(()) };
         let waiting = proposal.lock().unwrap_or_else(PoisonError::into_inner).take();

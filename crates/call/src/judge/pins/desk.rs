@@ -40,8 +40,8 @@ impl Desk {
     /// Judges `count` definitions by `work`, with the store; returns once its writes are on the disk. `take_in` comes before, since nobody
     /// else can write during `work`.
     ///
-    ///
-    /// # Errors If the store can't be read or written.
+    /// # Errors
+    /// If the store can't be read or written.
     pub async fn judged<D: 'static, T: Send + 'static>(
         self: &Arc<Self>,
         count: usize,

@@ -273,8 +273,8 @@ fn mode(config: &Config, mount: &Mount, role: Role, kind: Kind) -> Mode {
 
 /// Checks that the server of `mount`, which claims to be a gate, claimed so when first seen; an unseen server is remembered.
 ///
-///
-/// # Errors If the store can't be read or written.
+/// # Errors
+/// If the store can't be read or written.
 pub async fn was_gate(mount: &Mount) -> Result<bool, StoreError> {
     let source = source(mount);
     // Where gates are pinned, old pins may be those of a gate from before gates were recorded as such.

@@ -33,8 +33,8 @@ pub struct Bound {
 impl Bound {
     /// Reads the members of `params`. A tool called without arguments is called with `{}`.
     ///
-    ///
-    /// # Errors If the params have no canonical form.
+    /// # Errors
+    /// If the params have no canonical form.
     pub fn of_params(params: &Object, is_call: bool) -> Result<Self, NotCanonical> {
         let (meta, client) = meta(params)?;
         let named = if is_call { &["name", "arguments"][..] } else { &[] };

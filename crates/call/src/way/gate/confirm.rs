@@ -60,8 +60,8 @@ pub async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answer, Call
 
 /// Reads from the holding gate's answer if the call is free; `held` is its earlier notice. Another implementation may leave members out.
 ///
-///
-/// # Errors If the answer contradicts the notice. A gate below can lie about its own calls undetected, but would have to hold them itself.
+/// # Errors
+/// If the answer contradicts the notice. A gate below can lie about its own calls undetected, but would have to hold them itself.
 fn is_released(result: &Object, id: &str, held: &Bytes) -> Result<bool, &'static str> {
     let number = |members: &Members<'_>, key: &str| members.get(key).and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<u8>().ok());
     let (said, before) = (result.members(), Members::again(held));
