@@ -60,7 +60,7 @@ pub struct Seat<'a> {
 /// News of a call before its end.
 pub enum News {
     /// An approval of the proposal.
-    RoomAgreement(CallId, RoomAgreement),
+    Agreed(CallId, RoomAgreement),
     /// A notification of the server: a whole message.
     Said(CallId, Bytes),
 }
