@@ -324,7 +324,8 @@ impl Driver {
         let stop = CancellationToken::new();
         self.asks.insert(key.clone(), stop.clone());
         self.settle();
-        let asked = asks::ServerQuestion { method: method.to_owned(), params: params.clone(), near: self.near(), inbox: self.inbox.clone() };
+        let asked =
+            asks::ServerQuestion { method: method.to_owned(), params: params.clone(), near: self.near(), inbox: self.inbox.clone() };
         let commands = self.commands.clone();
         tokio::spawn(async move {
             let answer = tokio::select! {
