@@ -52,7 +52,7 @@ pub struct RoomProposal {
 
 impl fmt::Debug for RoomOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seated({})", self.room)
+        write!(f, "RoomOrigin({})", self.room)
     }
 }
 

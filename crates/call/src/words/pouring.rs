@@ -59,7 +59,7 @@ impl PouringBody {
 
 impl std::fmt::Debug for PouringBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pouring")
+        f.write_str("PouringBody")
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::Gateway;
 use crate::admin::shapes::{Below, BelowNode, RestartReply, ToolDefinition, ToolRow};
-use call::tree::annotation::Noted;
+use call::tree::annotation::ToolFacts;
 use call::tree::snapshot::Branch;
 use call::tree::view::is_gated;
 use call::words::refusal::Refusal;
