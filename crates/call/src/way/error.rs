@@ -299,6 +299,7 @@ impl CallError {
     pub fn tell(&self, era: Era) -> CallerError {
         let text = self.to_string();
         let down = |code, status, data| caller_error(code, status, text.clone(), data, FaultSource::Downstream, false);
+        let ours = |code, status, data, again| caller_error(code, status, text.clone(), Some(data), FaultSource::Internal, again);
         match self {
             Self::Approval(why) => down(-32017, 200, Some(reason(why.reason(), ""))),
             Self::BadCursor => down(-32602, 200, Some(reason("bad_cursor", ""))),
@@ -329,10 +330,7 @@ impl CallError {
                 let (code, data) = not_approved(id, *standing, why);
                 down(code, 200, Some(data))
             }
-            Self::Late | Self::Overloaded { .. } => {
-                let data = reason("overloaded", ",\"retry_after_ms\":1000");
-                caller_error(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
-            }
+            Self::Late | Self::Overloaded { .. } => ours(-32009, 503, reason("overloaded", ",\"retry_after_ms\":1000"), true),
             Self::PolicyFailed(failed) => {
                 let text = "a rule of this gate could not be evaluated for this call, so it was refused";
                 let hint = format!("the gate's owner sees why with `banyan explain {}`", failed.id);
@@ -340,24 +338,19 @@ impl CallError {
                 let data = Some(with_decision(Some(&data), failed.id));
                 caller_error(-32000, 200, text.into(), data, FaultSource::Internal, false)
             }
-            Self::Policy(_) => caller_error(-32016, 200, text.clone(), Some(reason("policy_error", "")), FaultSource::Internal, true),
+            Self::Policy(_) => ours(-32016, 200, reason("policy_error", ""), true),
             Self::ProfileGone(profile) => {
                 let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
-                caller_error(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
+                ours(-32011, 200, data, false)
             }
-            Self::RecordFull => {
-                caller_error(-32013, 503, text.clone(), Some(reason("record_full", RECORD_FULL)), FaultSource::Internal, true)
-            }
+            Self::RecordFull => ours(-32013, 503, reason("record_full", RECORD_FULL), true),
             Self::RecordShare { until } => too_much(-32013, text.clone(), "record_share", &format!(",\"until\":{until}{RECORD_SHARE}")),
             Self::Route(refusal) => {
                 let error = refusal.error();
                 down(error.code, 200, Some(error.data))
             }
             Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
-            Self::Unapproved(id) => {
-                let data = with_decision(Some(&reason("no_approver", "")), *id);
-                caller_error(-32000, 200, text, Some(data), FaultSource::Internal, false)
-            }
+            Self::Unapproved(id) => ours(-32000, 200, with_decision(Some(&reason("no_approver", "")), *id), false),
             Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),
             Self::UnknownResource(uri) => {
                 let code = if era == Era::Stateless { -32602 } else { -32002 };
@@ -368,9 +361,7 @@ impl CallError {
                 let hint = ",\"hint\":\"tools/list says what there is; `banyan names` says how names are spelled for a client\"";
                 down(-32602, 200, Some(reason("unknown_tool", hint)))
             }
-            Self::Unrecorded(_) => {
-                caller_error(-32013, 503, text.clone(), Some(reason("unrecorded", UNRECORDED)), FaultSource::Internal, true)
-            }
+            Self::Unrecorded(_) => ours(-32013, 503, reason("unrecorded", UNRECORDED), true),
             Self::UnsupportedVersion(asked) => {
                 let data = format!("{{\"supported\":[\"{STATELESS}\"],\"requested\":{}}}", quote(asked));
                 down(-32022, 400, Some(data))
