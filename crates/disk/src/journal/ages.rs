@@ -62,9 +62,9 @@ mod tests {
         let before = now - 5 * HOUR;
         assert_eq!(hours(&mut ages, vec![file(0, 9, before), file(10, 1, now)], now, at), [5, 0]);
         let ahead = now + 100 * HOUR;
-        assert_eq!(hours(&mut ages, vec![file(0, 9, before), file(10, 2, now), file(20, 1, ahead)], ahead, at + HOUR), [6, 0, 0]);
+        assert_eq!(hours(&mut ages, vec![file(0, 9, before), file(10, 2, now), file(20, 1, now)], ahead, at + HOUR), [6, 0, 0]);
         let back = now - 100 * HOUR;
-        assert_eq!(hours(&mut ages, vec![file(10, 2, now), file(20, 1, ahead)], back, at + 3 * HOUR), [2, 2]);
+        assert_eq!(hours(&mut ages, vec![file(10, 2, now), file(20, 1, now)], back, at + 3 * HOUR), [2, 2]);
     }
 
     #[test]
