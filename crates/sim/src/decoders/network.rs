@@ -91,7 +91,13 @@ pub(super) fn netconf(data: &[u8]) {
     }
     for piece in bytes.chunks(usize::from(*length).max(1)) {
         framer.receive(piece);
-        while let Ok(Some(message)) = framer.message() {
+        loop {
+            let message = match framer.message() {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                // The session is closed then: nothing more is read.
+                Err(_) => return,
+            };
             assert!(message.len() <= LIMIT);
             match read(&message) {
                 Ok(DeviceMessage::Reply(reply)) => assert!(String::from_utf8_lossy(&message).contains(&reply.content)),
