@@ -33,8 +33,8 @@ pub(crate) fn known(state_dir: &Path) -> io::Result<Vec<String>> {
 
 /// Reads the id of the gate of `place`, or makes an id for a new gate. The id is reserved while the file is open.
 ///
-///
-/// # Errors When another gate of this place runs, and when the id can't be kept.
+/// # Errors
+/// When another gate of this place runs, and when the id can't be kept.
 pub fn keep(state_dir: &Path, place: &Path) -> io::Result<(Arc<str>, File)> {
     let digest = Sha256::digest(place.as_os_str().as_encoded_bytes());
     let name: String = digest.iter().take(16).map(|b| format!("{b:02x}")).collect();

@@ -16,7 +16,7 @@ use crate::reply;
 use crate::reply::Reply;
 use call::judge::gate::Gate;
 use call::tree::gate::Load;
-use call::words::shares::{Bound, Resource, Taken};
+use call::words::shares::{Bound, Resource, TakenShare};
 
 /// Time for a body to arrive; a second more for each `RATE` bytes that have arrived.
 pub const ARRIVAL: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ pub fn patience(arrival: Duration, arrived: usize) -> Duration {
 /// A body charged to a principal until its last clone is dropped.
 struct CountedBody {
     body: Bytes,
-    _taken: Taken,
+    _taken: TakenShare,
 }
 
 impl AsRef<[u8]> for CountedBody {
@@ -47,7 +47,7 @@ impl AsRef<[u8]> for CountedBody {
 }
 
 /// Charges `body` to `taken`.
-pub fn counted(body: Bytes, taken: Option<Taken>) -> Bytes {
+pub fn counted(body: Bytes, taken: Option<TakenShare>) -> Bytes {
     match taken {
         Some(taken) => Bytes::from_owner(CountedBody { body, _taken: taken }),
         None => body,
@@ -55,10 +55,10 @@ pub fn counted(body: Bytes, taken: Option<Taken>) -> Bytes {
 }
 
 /// Takes room for a body of `length` bytes.
-pub fn room(gate: &Gate, principal: &Principal, length: usize) -> Result<Taken, Reply> {
+pub fn room(gate: &Gate, principal: &Principal, length: usize) -> Result<TakenShare, Reply> {
     let config = gate.config.load();
     let bound = Bound { most: config.limits.body_bytes, percent: config.share() };
-    gate.load.shares.of(&principal.name).take(Resource::Bodies, length, bound).map_err(|_| crowded(&gate.load))
+    gate.load.shares.of_principal(&principal.name).take_amount(Resource::Bodies, length, bound).map_err(|_| crowded(&gate.load))
 }
 
 fn crowded(load: &Load) -> Reply {

@@ -11,8 +11,8 @@ use mcp_proto::http1::Fields;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use call::words::entered::{By, Entered};
-use call::words::party::{Certified, Party};
+use call::words::entered::{AdmittedCaller, By};
+use call::words::party::{Party, VerifiedCertificate};
 use runtime::wall;
 use trust;
 use trust::{Bearer, TokenRefusal, Trust, Wrong};
@@ -27,7 +27,7 @@ pub struct EntryRefusal {
 }
 
 /// Admits or refuses a request.
-pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<Entered, EntryRefusal> {
+pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields: &Fields) -> Result<AdmittedCaller, EntryRefusal> {
     let certified = outer(config, party, fields)?;
     let elsewhere = config.behind_proxy.then(|| Party::elsewhere(party));
     let party = elsewhere.as_ref().or(party);
@@ -39,20 +39,20 @@ pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields:
         if !host_allowed(config, host) {
             return Err(forbidden(format!("Host {host} is not allowed: use a loopback name, or add it to `allowed_hosts`")));
         }
-        return Ok(Entered { party: party.cloned(), by: By::Nothing, ..Entered::local() });
+        return Ok(AdmittedCaller { party: party.cloned(), by: By::Nothing, ..AdmittedCaller::local() });
     }
     let Some(sent) = bearer(config, fields)? else {
         let principal = certified.map(|certified| Principal { name: Arc::clone(&certified.principal) });
         let missing = || unauthorized(config, if config.trust.issuers.is_empty() { MISSING } else { MISSING_ISSUED });
-        return Ok(Entered { principal: principal.ok_or_else(missing)?, party: party.cloned(), profile: None, by: By::Certificate });
+        return Ok(AdmittedCaller { principal: principal.ok_or_else(missing)?, party: party.cloned(), profile: None, by: By::Certificate });
     };
     if !config.trust.issuers.is_empty() && sent.split('.').count() == 3 {
         let Bearer { principal, issuer, profile, until, granted } = trust.bearer(sent).map_err(|why| denied(config, &why))?;
-        return Ok(Entered { principal, party: party.cloned(), profile, by: By::Issuer(issuer, until, granted) });
+        return Ok(AdmittedCaller { principal, party: party.cloned(), profile, by: By::Issuer(issuer, until, granted) });
     }
     let token = find(config, sent)
         .ok_or_else(|| unauthorized(config, "the bearer token is not known: `banyan token list` shows whose there are"))?;
-    Ok(Entered {
+    Ok(AdmittedCaller {
         principal: Principal { name: Arc::clone(&token.name) },
         party: party.cloned(),
         profile: token.profile.clone(),
@@ -61,7 +61,7 @@ pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields:
 }
 
 /// Checks the requirements on every request: a page of this gate as `Origin`, if any, and a certificate where required.
-pub fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: &Fields) -> Result<Option<&'a Certified>, EntryRefusal> {
+pub fn outer<'a>(config: &Config, party: Option<&'a Arc<Party>>, fields: &Fields) -> Result<Option<&'a VerifiedCertificate>, EntryRefusal> {
     if let Some(origin) = text(fields, "origin")
         && !origin_allowed(config, origin)
     {
@@ -134,7 +134,7 @@ fn find<'a>(config: &'a Config, sent: &str) -> Option<&'a Token> {
 }
 
 /// Completes when the credential ends by itself: the certificate of the connection, or the token.
-pub async fn over(entered: &Entered, trust: &Trust) {
+pub async fn over(entered: &AdmittedCaller, trust: &Trust) {
     let certificate = async {
         match &entered.party {
             Some(party) => trust.ended(party).await,

@@ -13,7 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use call::words::lane::Reader;
 use call::words::pour::BrokenOff;
-use call::words::pouring::Pouring;
+use call::words::pouring::PouringBody;
 
 /// Longest silence of a stream before a comment is sent, so that proxies keep the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -21,7 +21,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The event of a response still coming.
 enum Last {
     None,
-    Coming(Box<Pouring>),
+    Coming(Box<PouringBody>),
     Over,
 }
 

@@ -10,14 +10,14 @@ use crate::entrance::Entrance;
 use crate::entry;
 use crate::entry::EntryRefusal;
 use crate::known::KnownClient;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::party::Party;
 
 /// Admits or refuses a request.
-pub type Enter = fn(&Arc<Entrance>, &mut KnownClient, &Fields) -> Result<Entered, EntryRefusal>;
+pub type Enter = fn(&Arc<Entrance>, &mut KnownClient, &Fields) -> Result<AdmittedCaller, EntryRefusal>;
 
 /// Admits or refuses a request at the door for everybody.
-pub fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<Entered, EntryRefusal> {
+pub fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<AdmittedCaller, EntryRefusal> {
     known.enter(entrance, fields)
 }
 
@@ -26,7 +26,7 @@ pub struct HeldEntry {
     entrance: Arc<Entrance>,
     known: KnownClient,
     fields: Fields,
-    pub entered: Entered,
+    pub entered: AdmittedCaller,
     enter: Enter,
 }
 

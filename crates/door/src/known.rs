@@ -22,7 +22,7 @@ use crate::entry;
 use crate::entry::EntryRefusal;
 use call::tree::by_session::caller_of;
 use call::tree::caller::{Caller, Last};
-use call::words::entered::{AboutClient, Entered};
+use call::words::entered::{AboutClient, AdmittedCaller};
 use call::words::party::Party;
 use call::words::session::Session;
 use trust::Trust;
@@ -39,7 +39,7 @@ pub struct KnownClient {
     party: Option<Arc<Party>>,
     entry: Option<Arc<Entry>>,
     calls: Option<Arc<Calls>>,
-    of_session: Option<(Entered, Arc<Caller>)>,
+    of_session: Option<(AdmittedCaller, Arc<Caller>)>,
     /// Texts of the last message about the client.
     pub before: Before,
     /// Meta read from `before`, with the count of `before` at the time.
@@ -68,7 +68,7 @@ struct Entry {
     config: Arc<Config>,
     party: Option<Arc<Party>>,
     shown: [Option<Box<[u8]>>; SHOWN.len()],
-    entered: Entered,
+    entered: AdmittedCaller,
 }
 
 impl Entry {
@@ -80,7 +80,7 @@ impl Entry {
 
 struct Calls {
     config: Arc<Config>,
-    entered: Entered,
+    entered: AdmittedCaller,
     style: Option<Style>,
     caller: Arc<Caller>,
     /// Texts of the caller's first message about the client; most callers repeat them in every message.
@@ -91,7 +91,7 @@ impl Calls {
     fn is_of(
         &self,
         config: &Arc<Config>,
-        entered: &Entered,
+        entered: &AdmittedCaller,
         (mount, style): (Option<&Segment>, Option<Style>),
         about: AboutClient<'_>,
     ) -> bool {
@@ -116,13 +116,13 @@ impl KnownClient {
     }
 
     /// Admits or refuses a request; without a check where the fields are those of the request before.
-    pub fn enter(&mut self, entrance: &Arc<Entrance>, fields: &Fields) -> Result<Entered, EntryRefusal> {
+    pub fn enter(&mut self, entrance: &Arc<Entrance>, fields: &Fields) -> Result<AdmittedCaller, EntryRefusal> {
         let config = in_force(&mut self.config, entrance);
         enter(&mut self.entry, config, &entrance.trust, self.party.as_ref(), fields)
     }
 
     /// Repeats the admission if the credential may have ended meanwhile, for a body may be long on its way and a stream open for long.
-    pub fn again(&mut self, entrance: &Arc<Entrance>, fields: &Fields, entered: &Entered) -> Result<(), EntryRefusal> {
+    pub fn again(&mut self, entrance: &Arc<Entrance>, fields: &Fields, entered: &AdmittedCaller) -> Result<(), EntryRefusal> {
         // Over a link no request carries credentials.
         let Some(entry) = &self.entry else { return Ok(()) };
         if Arc::ptr_eq(&entry.config, in_force(&mut self.config, entrance)) && entry.entered.holds() {
@@ -150,7 +150,7 @@ impl KnownClient {
     pub fn caller(
         &mut self,
         config: &Arc<Config>,
-        entered: &Entered,
+        entered: &AdmittedCaller,
         mount: Option<&Segment>,
         style: Option<Style>,
         meta: &RequestMeta,
@@ -178,8 +178,8 @@ impl KnownClient {
 
     /// Caller of a session's request: the same as before for the same credential and an unchanged view. Rights follow the credential of
     /// this request, not of the request that opened the session.
-    pub fn of_session(&mut self, session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
-        let same = |(before, caller): &&(Entered, Arc<Caller>)| {
+    pub fn of_session(&mut self, session: &Arc<Session>, entered: &AdmittedCaller) -> Arc<Caller> {
+        let same = |(before, caller): &&(AdmittedCaller, Arc<Caller>)| {
             caller.session.as_ref().is_some_and(|own| Arc::ptr_eq(own, session)) && session.is_shown(&caller.scope) && before == entered
         };
         match self.of_session.as_ref().filter(same) {
@@ -200,7 +200,7 @@ fn enter(
     trust: &Trust,
     party: Option<&Arc<Party>>,
     fields: &Fields,
-) -> Result<Entered, EntryRefusal> {
+) -> Result<AdmittedCaller, EntryRefusal> {
     let shown = SHOWN.map(|name| fields.get(name));
     if let Some(entry) = entry
         && entry.is_of(config, &shown)
@@ -224,7 +224,7 @@ fn enter(
 /// Makes the caller of a stateless request.
 pub fn stateless(
     config: &Config,
-    entered: &Entered,
+    entered: &AdmittedCaller,
     (mount, style): (Option<&Segment>, Option<Style>),
     about @ AboutClient { info, capabilities }: AboutClient<'_>,
 ) -> Caller {
@@ -301,7 +301,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &enter(&other, host())));
         let token = enter(&guarded, fields("a"));
         assert!(!Arc::ptr_eq(&token, &enter(&guarded, fields("a"))));
-        let local = Entered::local();
+        let local = AdmittedCaller::local();
         let mut connections = [(); 4].map(|()| KnownClient::default());
         let mut calls = [(&token.entered, "x"), (&token.entered, "x"), (&token.entered, "y"), (&local, "x")].into_iter();
         let callers = connections.each_mut().map(|known| {
@@ -344,7 +344,7 @@ mod tests {
             known.caller(&config, &entered, None, None, &meta(r#"{"name":"y"}"#)),
             known.caller(&config, &entered, Some(&mount), None, &meta(r#"{"name":"y"}"#)),
             known.caller(&config, &entered, Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
-            known.caller(&config, &Entered::local(), Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
+            known.caller(&config, &AdmittedCaller::local(), Some(&mount), Some(Style::Dotted), &meta(r#"{"name":"y"}"#)),
         ];
         let told: Vec<_> =
             other.iter().map(|c| (&c.info[..], c.scope.mount.is_some(), c.scope.style == Style::Dotted, &*c.principal.name)).collect();

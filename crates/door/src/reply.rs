@@ -16,7 +16,7 @@ use runtime::clock;
 
 use crate::events::Events;
 use call::words::pour::BrokenOff;
-use call::words::pouring::Pouring;
+use call::words::pouring::PouringBody;
 
 /// Longest body in bytes that is copied behind its head; longer ones are sent from their own buffer.
 const COPIED: usize = 1 << 10;
@@ -32,7 +32,7 @@ pub struct Reply {
 enum Content {
     Empty,
     Events(Box<Events>),
-    Pour(Box<Pouring>),
+    Pour(Box<PouringBody>),
     /// A JSON-RPC response: its id, the key in front of its value, and the value.
     Rpc(Bytes, &'static [u8], Bytes),
 }
@@ -42,7 +42,7 @@ pub enum Wire {
     /// Head, and events in chunks.
     Events(Vec<u8>, Box<Events>),
     /// Head, and a response in chunks.
-    Pour(Vec<u8>, Box<Pouring>),
+    Pour(Vec<u8>, Box<PouringBody>),
     /// Head, value and tail.
     Whole(Vec<u8>, Bytes, &'static [u8]),
 }
@@ -76,7 +76,7 @@ pub fn events(body: Events) -> Reply {
 }
 
 /// Makes a JSON-RPC response whose result is still coming.
-pub fn pour(body: Pouring) -> Reply {
+pub fn pour(body: PouringBody) -> Reply {
     Reply { status: StatusCode::OK, content: Content::Pour(Box::new(body)), more: Vec::new() }
 }
 
@@ -194,7 +194,7 @@ fn push_date(out: &mut Vec<u8>) {
 /// Response body for hyper.
 pub enum Payload {
     Events(Box<dyn Body<Data = Bytes, Error = BrokenOff> + Send + Unpin>),
-    Pour(Box<Pouring>),
+    Pour(Box<PouringBody>),
     Whole(Full<Bytes>),
 }
 

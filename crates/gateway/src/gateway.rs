@@ -347,7 +347,7 @@ async fn sweep(gate: Arc<Gate>, server: Arc<McpServer>) {
         gate.record.journal.sweep();
         call::judge::policy::sweep(&*gate.rules.budget, &gate.config.load());
         for session in gate.hub.sweep(Instant::now(), gate.limits().session_idle) {
-            session.end();
+            session.end_session();
             call::way::forget(&gate, &session).await;
         }
     }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::Rooms;
 use crate::entry::NotEntered;
 use crate::guest::Guest;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::granted::Place;
 use call::words::party::Party;
 use door::entry;
@@ -47,7 +47,7 @@ pub struct Entrant {
     /// End of the admission; `None`: none by itself.
     pub until: Option<SystemTime>,
     /// Identity for calls of seats in the room.
-    pub entered: Entered,
+    pub entered: AdmittedCaller,
     /// Marks a steward: an admin of the room, or the operator.
     pub is_steward: bool,
 }
@@ -56,7 +56,7 @@ pub struct Entrant {
 struct KnownEntrant {
     pass: Pass,
     until: Option<SystemTime>,
-    entered: Entered,
+    entered: AdmittedCaller,
     /// Marks the operator.
     is_owner: bool,
 }
@@ -64,7 +64,7 @@ struct KnownEntrant {
 impl KnownEntrant {
     /// Makes an identity known to rooms only.
     fn participant(pass: Pass, until: Option<SystemTime>) -> Self {
-        let entered = Entered::participant(pass.id.as_str());
+        let entered = AdmittedCaller::participant(pass.id.as_str());
         Self { pass, until, entered, is_owner: false }
     }
 
@@ -151,7 +151,7 @@ pub fn of_owner(id: ParticipantId, topic: &Topic) -> Pass {
 }
 
 /// Makes the pass of a caller of the gate, by its name there: for public rooms, and rooms with this member.
-fn caller(config: &Config, entered: &Entered) -> Result<Pass, NotEntered> {
+fn caller(config: &Config, entered: &AdmittedCaller) -> Result<Pass, NotEntered> {
     let id = ParticipantId::new(&entered.principal.name).map_err(NotEntered::Id)?;
     if config.rooms.participants.contains_key(&id) {
         return Err(NotEntered::Taken(id.as_str().to_owned()));

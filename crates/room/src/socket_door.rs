@@ -22,7 +22,7 @@ use crate::pass;
 use crate::pass::{Credentials, Entrant, WatchedAdmission};
 use crate::writer::SeatedConnection;
 use crate::{NotSeated, Way, connection, guest, handshake, lobby};
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::party::Party;
 use door::port::{Door, fields};
 use door::reply;
@@ -109,7 +109,7 @@ pub struct Arrival {
     rooms: Arc<Rooms>,
     joining: Newcomer,
     way: Way,
-    entered: Entered,
+    entered: AdmittedCaller,
     held: WatchedAdmission,
 }
 

@@ -26,7 +26,7 @@ use crate::driver::Input;
 use crate::rules::shown;
 use crate::writer::SeatedConnection;
 use crate::{LONGEST, NotSeated, Way};
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 
 /// Capabilities: calls of rules, and words about rules.
 const CAPABILITIES: [&str; 3] = ["mcp/request:*", "mcp/response:*", "chat"];
@@ -103,7 +103,7 @@ pub async fn begin(rooms: &Arc<Rooms>, topic: &Topic, id: ParticipantId) -> Resu
     };
     let settings = rooms.gate.config.load().rooms.settings_of(topic).clone();
     let joined = rooms.join(topic, &settings, &joining, Way::Plain).await?;
-    rooms.who.came(topic, &id, joined.id, Entered::participant(id.as_str()));
+    rooms.who.came(topic, &id, joined.id, AdmittedCaller::participant(id.as_str()));
     let (asks, asked) = mpsc::channel(ASKS);
     rooms.set_steward(topic, Steward { id: id.clone(), asks });
     let participant = Participant::new(Bounds::default(), LONGEST, u128::from_ne_bytes(runtime::random::bytes()));

@@ -14,7 +14,7 @@ use runtime::tls::Connector;
 use crate::source::Source;
 use crate::token;
 use crate::token::{Claims, TokenExpectation, Wrong};
-use call::words::granted::Granted;
+use call::words::granted::TokenRights;
 
 /// Trusted signers: issuers of tokens, and authorities.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub struct Bearer {
     pub profile: Option<Arc<str>>,
     /// Expiry of the token, leeway included.
     pub until: SystemTime,
-    pub granted: Arc<Granted>,
+    pub granted: Arc<TokenRights>,
 }
 
 /// Reasons to refuse a token.
@@ -138,7 +138,7 @@ fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, TokenRefusal> {
         issuer: Arc::clone(&issuer.name),
         profile: issuer.profile.clone(),
         until: claims.until(),
-        granted: Arc::new(Granted {
+        granted: Arc::new(TokenRights {
             groups: claims.groups().map(|group| format!("{group}@{}", issuer.name)).collect(),
             roles: claims.roles().map(|role| format!("{role}@{}", issuer.name)).collect(),
             scopes: claims.scopes().map(str::to_owned).collect(),

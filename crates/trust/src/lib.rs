@@ -45,7 +45,7 @@ pub use crate::token::{Wrong, given, is_good};
 pub use crate::verifier::AcceptedServer;
 pub use crate::watched::{Besides, follow};
 pub use call::words::granted::Place;
-pub use call::words::party::{Certified, Party};
+pub use call::words::party::{Party, VerifiedCertificate};
 
 use crate::ca::RevokedSerials;
 use crate::issuers::Issuers;

@@ -9,7 +9,7 @@ use crate::Trust;
 use crate::ca::{Ca, CaError, SignedCertificate};
 use crate::join::{Admission, AdmissionAnswer, Renewal};
 use call::words::address::Address;
-use call::words::party::{Certified, Party};
+use call::words::party::{Party, VerifiedCertificate};
 use call::words::refusal::Refusal;
 
 /// Most tries to join from one address in a [`WINDOW`], and most addresses.
@@ -80,7 +80,7 @@ pub fn may_try(trust: &Trust, party: Option<&Arc<Party>>, from: Option<&Address>
 }
 
 /// Returns the certificate that a peer shows for renewal.
-pub fn may_renew(party: Option<&Arc<Party>>) -> Result<&Certified, NotSigned> {
+pub fn may_renew(party: Option<&Arc<Party>>) -> Result<&VerifiedCertificate, NotSigned> {
     over_tls(party)?;
     Ok(party.and_then(|party| party.certified()).ok_or(CaError::Stranger)?)
 }
@@ -95,7 +95,7 @@ pub async fn join(trust: &Trust, asked: Admission) -> Result<AdmissionAnswer, No
 }
 
 /// Answers with a new certificate in place of the one shown.
-pub async fn renew(trust: &Trust, shown: &Certified, asked: Renewal) -> Result<AdmissionAnswer, NotSigned> {
+pub async fn renew(trust: &Trust, shown: &VerifiedCertificate, asked: Renewal) -> Result<AdmissionAnswer, NotSigned> {
     let serial = shown.names.serial.clone();
     with_authority(trust, move |ca| Ok(admitted(ca, ca.renew(&serial, &asked.csr)?))).await
 }

@@ -6,7 +6,7 @@ use banyan_model::Era;
 use bytes::Bytes;
 use call::tree::back::Back;
 use call::tree::mount::Mount;
-use call::tree::port::{Family, Opened, Opens, Outgoing, Owner, Upstream, UpstreamError};
+use call::tree::port::{Family, NewConnection, Opens, OutgoingRequest, Owner, Upstream, UpstreamError};
 use config::resolved::{self, FamilySettings, Transport};
 use futures_util::future::BoxFuture;
 use mcp_proto::client::{Identity, Negotiated};
@@ -45,7 +45,7 @@ struct Lamp {
 }
 
 impl Opens for Lamp {
-    fn open<'a>(&'a self, _: &'a Arc<Mount>, _: Owner, _: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>> {
+    fn open<'a>(&'a self, _: &'a Arc<Mount>, _: Owner, _: Identity) -> BoxFuture<'a, Result<NewConnection, UpstreamError>> {
         let negotiated = Negotiated {
             era: Era::Initialize,
             version: INITIALIZE[0].to_owned(),
@@ -66,7 +66,7 @@ impl Opens for Lamp {
 }
 
 impl Lamp {
-    fn answer(&self, out: &Outgoing<'_>) -> Answer {
+    fn answer(&self, out: &OutgoingRequest<'_>) -> Answer {
         match (out.method, out.params.str("name").as_deref()) {
             ("tools/list", _) => Answer::Result(Bytes::from_static(TOOLS).into()),
             ("tools/call", Some("switch")) => {
@@ -89,7 +89,7 @@ impl Lamp {
 }
 
 impl Upstream for Lamp {
-    fn call<'a>(&'a self, out: &'a Outgoing<'a>, _: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+    fn call<'a>(&'a self, out: &'a OutgoingRequest<'a>, _: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
         Box::pin(std::future::ready(Ok(self.answer(out))))
     }
 

@@ -1,4 +1,4 @@
-//! A gate: its tree, and what judges the calls through it. Decides nothing itself.
+//! A gate: its tree, and the parts that judge calls. Decides nothing itself.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::judge::approvals::Approvals;
 use crate::judge::policy::Decisions;
 use crate::tree::gate::GateTree;
 
-/// Everything that calls go through.
+/// Parts used by calls.
 pub struct Gate {
     pub base: Arc<GateTree>,
     pub rules: Rules,
@@ -23,14 +23,14 @@ impl Deref for Gate {
     }
 }
 
-/// Everything that says whether a call may be made.
+/// Parts that decide about calls.
 pub struct Rules {
     /// The last decisions of the rules.
     pub decisions: Decisions,
-    /// What callers have spent of their budgets.
+    /// Spending of callers.
     pub budget: Arc<dyn Budgets>,
-    /// Calls that wait for somebody to agree.
+    /// Calls that wait for approval.
     pub approvals: Approvals,
-    /// Wakes when somebody looked at definitions, by whichever gate of this state directory.
+    /// Signals decisions about definitions, by any gate of this state directory.
     pub looks: Arc<dyn Bus>,
 }

@@ -1,4 +1,4 @@
-//! Judging: rules and budgets, pinned definitions, approvals. What a rule says is not decided here but in the crate `policy`.
+//! Judging: rules and budgets, pinned definitions, approvals. Does not interpret rules; the crate `policy` does.
 
 pub mod approvals;
 pub mod gate;

@@ -1,6 +1,5 @@
-//! Pinned definitions: people look at what waits, and say how it stands. Which definition waits is not decided here but in `policy::pin`;
-//! how a fresh catalog is held against it stands in `pins/judged.rs`, what many servers list at once waits in
-//! `pins/desk.rs`; that a call of one is refused, in `call/resolve.rs`.
+//! Pinned definitions: people look at waiting ones and decide. Leaves the choice of those that wait to `policy::pin`, and does not compare
+//! catalogs (`pins/judged.rs` does), queue the lists of many servers (`pins/desk.rs`), or refuse calls (`way/resolve.rs`).
 
 pub mod follow;
 pub mod judged;
@@ -26,7 +25,7 @@ use crate::judge::gate::Gate;
 use crate::tree::gate::{Mounts, Recorder};
 use crate::words::refusal::Refusal;
 
-/// How many names a line holds.
+/// Most names in a line.
 const NAMED: usize = 20;
 
 fn record(recorder: &Recorder, lines: Vec<String>) {
@@ -38,18 +37,17 @@ fn record(recorder: &Recorder, lines: Vec<String>) {
     recorder.journal.append(&Record::Changed(Changed { lines, version: None, what: "definitions".into() }));
 }
 
-/// What somebody says of definitions: as they are listed, `hash` where only the one that was shown is meant.
+/// A person's decision about definitions: about those listed now, or with `hash` only the one shown.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Look {
-    /// The mount.
     pub mount: String,
-    /// What its server names so: a tool, or what `kind` says; absent: all that waits.
+    /// Server's own name of a tool, or of a thing of `kind`; absent: all that wait.
     #[serde(default)]
     pub tool: Option<String>,
-    /// Of which kind; absent: whatever has that name.
+    /// Absent: every kind with that name.
     #[serde(default)]
     pub kind: Option<Kind>,
-    /// The hash of the definition that was shown.
+    /// Hash of the definition shown.
     #[serde(default)]
     pub hash: Option<String>,
 }
@@ -62,14 +60,15 @@ pub fn apply(mounts: &Mounts, old: &Config, new: &Config) {
 }
 
 impl Gate {
-    /// Definitions that wait or were refused; `all`: and those that are good.
+    /// Definitions that wait or were refused; with `all`, accepted ones too.
     pub async fn pins(&self, all: bool) -> Result<PinsShown, Refusal> {
         let (stores, sources) = (Arc::clone(&self.stores), self.sources());
-        let shown = tokio::task::spawn_blocking(move || Ok::<_, StoreError>(shown::of(stores.pins()?.all(None)?, Some(&sources), all)));
+        let shown =
+            tokio::task::spawn_blocking(move || Ok::<_, StoreError>(shown::of_pins(stores.pins()?.all(None)?, Some(&sources), all)));
         shown.await.map_err(|error| Refusal::failed(error.to_string()))?.map_err(|error| Refusal::failed(error.to_string()))
     }
 
-    /// Somebody looked: what is meant is good from now on, or is not. The definitions that now stand otherwise.
+    /// Sets the standing of definitions by a person's decision; returns those changed.
     pub async fn look(&self, look: Look, standing: Standing) -> Result<PinsShown, Refusal> {
         let (stores, sources, mount) = (Arc::clone(&self.stores), self.sources(), look.mount.clone());
         let set = tokio::task::spawn_blocking(move || set(&*stores, Some(&sources), &look, standing)).await;
@@ -82,24 +81,24 @@ impl Gate {
         Ok(shown)
     }
 
-    /// The servers that there are.
+    /// Servers mounted now.
     fn sources(&self) -> Vec<Source> {
         self.mounts.all.load().iter().flat_map(|mount| judged::sources(mount)).collect()
     }
 }
 
-/// The same where no gate runs: by what is kept alone, of whatever servers there were.
+/// Definitions without a running gate, from the store alone, of any server.
 ///
 /// # Errors
-/// When they can't be read.
+/// If the store can't be read.
 pub fn kept(stores: &dyn Stores, all: bool) -> Result<PinsShown, StoreError> {
-    Ok(shown::of(stores.pins()?.all(None)?, None, all))
+    Ok(shown::of_pins(stores.pins()?.all(None)?, None, all))
 }
 
-/// Says how definitions stand from now on, where no gate runs.
+/// Sets the standing of definitions without a running gate.
 ///
 /// # Errors
-/// When nothing is meant, and when it can't be written.
+/// If no definition is meant, or it can't be written.
 pub fn look(stores: &dyn Stores, look: &Look, standing: Standing) -> Result<PinsShown, Refusal> {
     set(stores, None, look, standing)
 }
@@ -114,7 +113,7 @@ fn set(stores: &dyn Stores, sources: Option<&[Source]>, look: &Look, standing: S
         let named = look.tool.as_ref().is_none_or(|tool| *tool == pin.name)
             && look.kind.is_none_or(|kind| kind == pin.kind)
             && look.hash.as_ref().is_none_or(|wanted| *wanted == hash);
-        // What was refused is taken by its own name only.
+        // A refused definition is accepted only by name.
         let is_open =
             pin.standing == Standing::Held || (look.tool.is_some() && pin.standing != standing && pin.standing != Standing::Accepted);
         named && is_open && present.as_ref().is_none_or(|present| present.contains(&pin.source))
@@ -126,8 +125,8 @@ fn set(stores: &dyn Stores, sources: Option<&[Source]>, look: &Look, standing: S
             "no definition of `{what}` waits, or it is another one by now: `banyan pins` shows what does"
         )));
     }
-    let shown = shown::of(kept, sources, true);
-    // With one go: somebody who looks at a thousand definitions means all of them, and waits for the disk once.
+    let shown = shown::of_pins(kept, sources, true);
+    // In one commit: a person who decides about a thousand definitions waits for the disk once.
     let mut done = Ok(());
     let mut all = |pins: &mut dyn Pins| meant.iter().try_for_each(|pin| pins.set(pin, standing, now()));
     pins.together(&mut |pins| done = pins.apart(&mut all)).map_err(failed)?;

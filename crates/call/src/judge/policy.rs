@@ -1,5 +1,5 @@
-//! The doing half of policies and budgets: who a caller is to them, what was decided once and holds for a whole snapshot, and what was
-//! decided lately. What a rule or a budget says is decided in the crate `policy`, not here.
+//! Acting half of policies and budgets: subjects of callers, decisions valid for a whole snapshot, and recent decisions. Does not interpret
+//! rules or budgets; the crate `policy` does.
 
 pub mod decisions;
 pub mod moment;
@@ -10,4 +10,4 @@ pub use crate::judge::policy::decisions::{DecidedRule, DecidedShadow, Decision a
 pub use crate::judge::policy::decisions::{DecisionId, Decisions, Facts};
 pub use crate::judge::policy::moment::now;
 pub use crate::judge::policy::purses::BudgetStatus;
-pub use crate::judge::policy::purses::{Spending, budget_of, charge, status, sweep, take};
+pub use crate::judge::policy::purses::{Spending, budget_of, charge, status, sweep, take_budget};

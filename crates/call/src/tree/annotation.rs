@@ -1,5 +1,5 @@
-//! What MCP-AX says of a tool as it stands here (AX-33, AX-34): read from its definition and the configuration, raised by what calls take.
-//! What a definition means is not decided here but in `mesh-proto`; who is shown it, in `view`.
+//! MCP-AX annotation of a tool in this tree (AX-33, AX-34): read from its definition and the configuration, raised by measured calls. Does
+//! not interpret definitions (`mesh-proto` does) or choose who sees them (`view` does).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,36 +17,36 @@ use telemetry::metrics::ToolSlot;
 
 use crate::tree::role::Role;
 
-/// By how many the calls that outlast a class must outnumber those that keep it, before the next class is listed.
+/// Lead of calls over the limit of a latency class, above those within it, from which the next class is listed.
 const OUTNUMBERED: u8 = 3;
 
-/// What is known of one tool.
+/// Facts about a tool.
 #[derive(Debug)]
-pub struct Noted {
+pub struct ToolFacts {
     annotation: Annotation,
-    /// What another gate wrote into the definition, as a raw object. It is for gates alone, so clients get the definition without.
+    /// Members that another gate wrote into the definition, as a raw object. For gates alone; clients get the definition without.
     said: Option<Bytes>,
-    /// Whether its own server or the configuration names its latency class.
+    /// The server or the configuration names the latency class.
     is_classed: bool,
-    /// Risk by the configuration; the worst, where that says nothing.
+    /// Risk by the configuration; the worst where it says nothing.
     configured: Risk,
     pub pace: Arc<Pace>,
-    /// What it is counted as.
+    /// Slot of the tool in metrics.
     pub counted: ToolSlot,
 }
 
-/// How long calls of a tool take, as far as it matters: whether they outlast its class. Never slower than what is listed by two
-/// relaxed loads, for it is asked after every call.
+/// Duration of a tool's calls, as far as it matters: whether they exceed the tool's class. Asked after every call, so that keeping a class
+/// costs no more than two relaxed loads.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// The class that was measured, by its place in [`LatencyClass::ALL`].
+    /// Class measured, by its place in [`LatencyClass::ALL`].
     class: AtomicU8,
     over: AtomicU8,
 }
 
-impl Noted {
-    /// Reads the definition of a tool of a server that is reached by `transport`; takes out of it what another gate wrote there.
-    pub fn of(entry: &mut Entry, transport: &Transport, wishes: &[(String, Wishes)], role: Role, pace: Option<Arc<Pace>>) -> Self {
+impl ToolFacts {
+    /// Reads the definition of a tool whose server is reached by `transport`, and removes members written by another gate.
+    pub fn of_entry(entry: &mut Entry, transport: &Transport, wishes: &[(String, Wishes)], role: Role, pace: Option<Arc<Pace>>) -> Self {
         let mut annotation = Annotation::of_tool(&entry.raw, transport);
         let wanted: Vec<&Wishes> = wishes.iter().filter(|(glob, _)| Glob::new(glob).matches(&entry.key)).map(|(_, w)| w).collect();
         wanted.iter().for_each(|wishes| wishes.apply(&mut annotation));
@@ -54,7 +54,7 @@ impl Noted {
         let meta = Members::again(&entry.raw).object("_meta").unwrap_or_default();
         let named = meta.str(key::LATENCY_CLASS).is_some_and(|class| LatencyClass::parse(&class).is_some());
         let said = if role.is_gate() { between_gates(&meta) } else { None };
-        // The gate below is nearer to the tool, and ends its calls by its class; one that only calls itself a gate may not.
+        // The gate below is nearer to the tool, and ends its calls by its class; a mere claim to be a gate does not count.
         let is_classed = (named && !role.is_vouched()) || wanted.iter().any(|w| w.latency_class.is_some());
         if said.is_some() {
             entry.raw = without(&entry.raw, &meta);
@@ -62,19 +62,19 @@ impl Noted {
         Self { annotation, said, is_classed, configured, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
     }
 
-    /// Longest silence of a call; `None`: the tool says nothing of it, or any time (AX-31).
+    /// Longest silence of a call; `None` if the tool names none, or any time (AX-31).
     pub fn patience(&self) -> Option<Duration> {
         if self.is_classed { self.class().timeout() } else { None }
     }
 
-    /// Notes how long a call took; one that took too long counts only if it `counts`. `true`: the tool is listed as slower from now on.
+    /// Notes the duration of a call, and one beyond the limit only if it `counts`; `true` if the tool is listed as slower from now on.
     pub fn took(&self, took: Duration, counts: impl FnOnce() -> bool) -> bool {
         let is_over = self.class().timeout().is_some_and(|most| took > most);
         if is_over { counts() && self.pace.outlasted(took) } else { self.pace.kept() }
     }
 
-    /// A definition with the annotation in its `_meta`. `is_lost`: its server is not there at present (AX-61). `is_gated`: this gate asks
-    /// somebody to agree to calls of it; what a gate below says of that stays (AX-47).
+    /// Definition with the annotation in its `_meta`. `is_lost`: the server is away (AX-61). `is_gated`: this gate wants a person to agree
+    /// to calls. A gate below's own statement about that stays (AX-47).
     pub fn written(&self, definition: &Bytes, is_lost: bool, is_gated: bool) -> Bytes {
         let mut annotation = self.annotation.clone();
         annotation.raise_latency(self.class().timeout().unwrap_or(Duration::MAX));
@@ -91,7 +91,7 @@ impl Noted {
         splice::edit(definition, &[("_meta", Change::Set(&meta))]).into()
     }
 
-    /// The definition of a gate's tool as that gate wrote it; `None`: nothing was taken out of it.
+    /// Definition of a gate's tool as that gate wrote it; `None` if nothing was removed.
     pub fn as_said(&self, definition: &Bytes) -> Option<Bytes> {
         let said = Members::again(self.said.as_ref()?);
         let said: Vec<(String, &[u8])> = said.iter().map(|(key, raw)| (key.into_owned(), raw)).collect();
@@ -100,56 +100,56 @@ impl Noted {
         Some(splice::edit(definition, &[("_meta", Change::Set(&splice::edit(&meta, &changes)))]).into())
     }
 
-    /// What is known, without what was measured.
+    /// Annotation without measurements.
     pub fn annotation(&self) -> &Annotation {
         &self.annotation
     }
 
-    /// Whether a gate below asks somebody to agree to calls of it (AX-47).
+    /// Checks if a gate below wants a person to agree to calls (AX-47).
     pub fn is_gated_below(&self) -> bool {
         self.said.as_ref().is_some_and(|said| Members::again(said).get(key::GATED) == Some(b"true"))
     }
 
-    /// What it may do.
+    /// Risk by annotation and configuration.
     pub fn risk(&self) -> Risk {
         Risk { mutable: self.annotation.mutable, reversible: self.annotation.reversible, listed: self.configured.listed }
     }
 
-    /// Checks whether nobody is asked about calls of it in this mode only because its server says that it may do little.
+    /// Checks if calls go without approval in this mode only because of the server's own claims.
     pub fn is_ungated_by_server(&self, mode: Mode) -> bool {
         mode.asks(self.configured) && !mode.asks(self.risk())
     }
 
-    /// Whether calling it twice is calling it once.
+    /// Checks if a repeated call has no further effect.
     pub fn is_idempotent(&self) -> bool {
         self.annotation.idempotent
     }
 
-    /// How many gates a call passes from here to the tool's server, this one included.
+    /// Number of gates from here to the tool's server, this one included.
     pub fn hops(&self) -> u8 {
         self.annotation.hops
     }
 
-    /// Whether the tool is there, in the word of the schema.
+    /// Availability of the tool, in the schema's word.
     pub fn availability(&self, is_lost: bool) -> &'static str {
         if is_lost { Availability::Degraded } else { self.annotation.availability }.as_str()
     }
 
-    /// The latency class as it is listed.
+    /// Latency class as listed.
     pub fn class(&self) -> LatencyClass {
         self.annotation.latency_class.max(self.pace.class())
     }
 }
 
-/// What was measured is not part of what a server lists.
-impl PartialEq for Noted {
+// Measurements are not part of a server's list.
+impl PartialEq for ToolFacts {
     fn eq(&self, other: &Self) -> bool {
         (&self.annotation, &self.said, self.is_classed, self.configured)
             == (&other.annotation, &other.said, other.is_classed, other.configured)
     }
 }
 
-/// Reads what is wanted of a tool's risk. Of several globs the last holds; where they say nothing, it may do the worst.
+/// Reads the configured risk of a tool. The last of several globs counts; without any, the worst is assumed.
 fn configured(wanted: &[&Wishes]) -> Risk {
     let listed = wanted.iter().filter_map(|wishes| wishes.mutable).next_back() == Some(false);
     let reversible = wanted.iter().filter_map(|wishes| wishes.reversible).next_back() == Some(true);
@@ -157,7 +157,7 @@ fn configured(wanted: &[&Wishes]) -> Risk {
 }
 
 impl Pace {
-    /// Whether anything was noted that must outlive the list.
+    /// Checks for measurements that must outlive the list.
     pub fn is_noted(&self) -> bool {
         self.class.load(Ordering::Relaxed) > 0 || self.over.load(Ordering::Relaxed) > 0
     }
@@ -167,7 +167,7 @@ impl Pace {
         LatencyClass::ALL.get(place).copied().unwrap_or(LatencyClass::Realtime)
     }
 
-    /// A call kept its class.
+    /// Notes a call within its class.
     fn kept(&self) -> bool {
         let over = self.over.load(Ordering::Relaxed);
         if over > 0 {
@@ -176,7 +176,8 @@ impl Pace {
         false
     }
 
-    /// One slow call says nothing of a tool: the slow must outnumber the others. What was raised is not lowered again (AX-34).
+    /// Notes a call beyond its class; `true` once such calls outnumber the others, since a single slow call proves nothing. A raised class
+    /// is never lowered (AX-34).
     fn outlasted(&self, took: Duration) -> bool {
         if self.over.fetch_add(1, Ordering::Relaxed) + 1 < OUTNUMBERED {
             return false;
@@ -188,14 +189,14 @@ impl Pace {
     }
 }
 
-/// The members that gates write for each other, as a raw object; `None`: there are none.
+/// Members written between gates, as a raw object, if any.
 fn between_gates(meta: &Members<'_>) -> Option<Bytes> {
     let keys: Vec<String> = meta.beginning_with(PREFIX).map(|key| key.into_owned()).collect();
     let members: Vec<(&str, Change<'_>)> = keys.iter().filter_map(|key| Some((&**key, Change::Set(meta.get(key)?)))).collect();
     (!members.is_empty()).then(|| splice::edit(b"{}", &members).into())
 }
 
-/// A definition without them, and without a `_meta` that held nothing else.
+/// Removes those members, and a `_meta` with no others.
 fn without(definition: &Bytes, meta: &Members<'_>) -> Bytes {
     let keys: Vec<String> = meta.beginning_with(PREFIX).map(|key| key.into_owned()).collect();
     if keys.len() == meta.len() {
@@ -223,20 +224,21 @@ mod tests {
     }
 
     #[test]
-    fn ax_33_a_tool_is_reached_as_its_server_was_registered_unless_it_says_otherwise() {
+    fn ax_33_a_tool_has_the_transport_of_its_registration() {
         let uart = Transport::parse("uart_cbor").unwrap();
-        let listed =
-            |raw: &'static str| text(&Noted::of(&mut entry(raw), &uart, &[], Role::Server, None).written(&entry(raw).raw, false, false));
+        let listed = |raw: &'static str| {
+            text(&ToolFacts::of_entry(&mut entry(raw), &uart, &[], Role::Server, None).written(&entry(raw).raw, false, false))
+        };
         assert!(listed(r#"{"name":"t"}"#).contains(r#""x-mcpax-transport":"uart_cbor""#));
         let own = listed(r#"{"name":"t","_meta":{"x-mcpax-transport":"can_cbor"}}"#);
         assert!(own.contains(r#""x-mcpax-transport":"can_cbor""#) && !own.contains("uart"), "{own}");
     }
 
     #[test]
-    fn ax_33_what_a_gate_wrote_is_for_gates_and_the_definition_is_the_servers() {
+    fn ax_33_members_between_gates_are_hidden_from_clients() {
         let raw = r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1,"x-mcpax-hops":2,"x-mcpax-mutable":false,"x-mcpax-new":[3]}}"#;
         let mut tool = entry(raw);
-        let noted = Noted::of(&mut tool, &native(), &[], Role::Vouched, None);
+        let noted = ToolFacts::of_entry(&mut tool, &native(), &[], Role::Vouched, None);
         assert_eq!(text(&tool.raw), r#"{"name":"t","inputSchema":{"n":1.0},"_meta":{"own":1}}"#);
         let written = text(&noted.written(&tool.raw, false, false));
         for part in
@@ -245,25 +247,25 @@ mod tests {
             assert_eq!(written.matches(part).count(), 1, "{part}: {written}");
         }
         let mut only = entry(r#"{"name":"t","_meta":{"x-mcpax-hops":1}}"#);
-        drop(Noted::of(&mut only, &native(), &[], Role::Vouched, None));
+        drop(ToolFacts::of_entry(&mut only, &native(), &[], Role::Vouched, None));
         assert_eq!(text(&only.raw), r#"{"name":"t"}"#);
         let mut plain = entry(raw);
-        drop(Noted::of(&mut plain, &native(), &[], Role::Server, None));
+        drop(ToolFacts::of_entry(&mut plain, &native(), &[], Role::Server, None));
         assert_eq!(text(&plain.raw), raw);
     }
 
     #[test]
-    fn ax_47_a_gate_below_is_listed_by_every_gate_above_and_none_takes_it_away() {
+    fn ax_47_every_gate_above_lists_a_gate_below() {
         let raw = r#"{"name":"t","_meta":{"x-mcpax-gated":true,"x-mcpax-mutable":false,"x-mcpax-auth-scope":"read"}}"#;
         for is_gated in [false, true] {
             let mut below = entry(raw);
-            let noted = Noted::of(&mut below, &native(), &[], Role::Vouched, None);
+            let noted = ToolFacts::of_entry(&mut below, &native(), &[], Role::Vouched, None);
             assert!(noted.is_gated_below());
             let written = text(&noted.written(&below.raw, false, is_gated));
             assert_eq!(written.matches(r#""x-mcpax-gated":true"#).count(), 1, "{written}");
         }
         let mut open = entry(r#"{"name":"t"}"#);
-        let noted = Noted::of(&mut open, &native(), &[], Role::Vouched, None);
+        let noted = ToolFacts::of_entry(&mut open, &native(), &[], Role::Vouched, None);
         assert!(!noted.is_gated_below() && !text(&noted.written(&open.raw, false, false)).contains("gated"));
         assert!(text(&noted.written(&open.raw, false, true)).contains(r#""x-mcpax-gated":true"#));
     }
@@ -271,16 +273,16 @@ mod tests {
     #[test]
     fn ax_33_the_configuration_may_say_what_a_server_does_not() {
         let wishes = [("t*".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
-        let noted = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, Role::Server, None);
+        let noted = ToolFacts::of_entry(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, Role::Server, None);
         assert!(text(&noted.written(&entry(r#"{"name":"t"}"#).raw, false, false)).contains(r#""x-mcpax-latency-class":"slow""#));
         assert_eq!(noted.patience(), Some(Duration::from_secs(120)));
     }
 
     #[test]
-    fn m12_a_tool_that_reads_by_its_own_word_is_known_from_one_that_the_configuration_lists() {
+    fn m12_claimed_and_configured_readers_are_told_apart() {
         let hint = r#"{"name":"t","annotations":{"readOnlyHint":true}}"#;
         let listed = Wishes { mutable: Some(false), ..Wishes::default() };
-        let noted = |raw, wishes: &[(String, Wishes)]| Noted::of(&mut entry(raw), &native(), wishes, Role::Server, None);
+        let noted = |raw, wishes: &[(String, Wishes)]| ToolFacts::of_entry(&mut entry(raw), &native(), wishes, Role::Server, None);
         let (own, by_both) = (noted(hint, &[]), noted(hint, &[("t".to_owned(), listed.clone())]));
         for (mode, is_own) in [(Mode::Off, false), (Mode::Irreversible, true), (Mode::Mutable, true), (Mode::Unlisted, false)] {
             assert_eq!((own.is_ungated_by_server(mode), by_both.is_ungated_by_server(mode)), (is_own, false), "{mode:?}");
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn ax_31_only_a_class_that_somebody_named_bounds_a_call() {
-        let patience = |raw, role| Noted::of(&mut entry(raw), &native(), &[], role, None).patience();
+        let patience = |raw, role| ToolFacts::of_entry(&mut entry(raw), &native(), &[], role, None).patience();
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
         assert_eq!(patience(fast, Role::Server), Some(Duration::from_secs(5)));
         assert_eq!(patience(r#"{"name":"t","_meta":{"x-mcpax-latency-class":"batch"}}"#, Role::Server), None);
@@ -302,14 +304,14 @@ mod tests {
         assert_eq!(patience(fast, Role::Vouched), None);
         assert_eq!(patience(fast, Role::Declared), Some(Duration::from_secs(5)), "its own word takes no limit away");
         let wishes = [("t".to_owned(), Wishes { latency_class: Some(LatencyClass::Slow), ..Wishes::default() })];
-        let wished = Noted::of(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, Role::Vouched, None);
+        let wished = ToolFacts::of_entry(&mut entry(r#"{"name":"t"}"#), &native(), &wishes, Role::Vouched, None);
         assert_eq!(wished.patience(), Some(Duration::from_secs(120)), "what the configuration names holds for a gate as well");
     }
 
     #[test]
-    fn ax_34_a_class_is_raised_by_what_calls_take_and_never_lowered() {
+    fn ax_34_slow_calls_raise_a_class_for_good() {
         let fast = r#"{"name":"t","_meta":{"x-mcpax-latency-class":"fast"}}"#;
-        let noted = Noted::of(&mut entry(fast), &native(), &[], Role::Server, None);
+        let noted = ToolFacts::of_entry(&mut entry(fast), &native(), &[], Role::Server, None);
         let (slow, quick) = (Duration::from_secs(20), Duration::from_millis(3));
         let steps = [slow, quick, slow, slow, quick, slow].map(|took| noted.took(took, || true));
         assert_eq!((steps, noted.class()), ([false; 6], LatencyClass::Fast));

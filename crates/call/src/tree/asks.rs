@@ -1,6 +1,6 @@
-//! When a server asks its client something: which caller it means, and what it is told when that can't be known.
+//! Questions of a server to its client: finds the caller meant, or refuses.
 //!
-//! A wrong guess would show one person's question to another, so there is no guessing.
+//! A wrong guess would show a person's question to another person, so nothing is guessed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use mcp_proto::era::{self, LogLevel};
 use crate::tree::back::{Back, OpenQuestion, capability_for};
 use crate::tree::port::{Inbox, Owner};
 
-/// A number nobody else has.
+/// Draws a unique number.
 pub fn ticket() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Hands a notification to the caller it belongs to.
+/// Passes a notification to its caller.
 pub fn pass_on(back: &Back, notification: &Notification) {
     back.notify(&notification.method, &notification.whole, level_of(notification));
 }
@@ -28,17 +28,17 @@ pub fn level_of(notification: &Notification) -> Option<LogLevel> {
     notification.params.members().str("level").and_then(|l| LogLevel::parse(&l))
 }
 
-/// A question of a server that came outside the stream of any call.
-pub struct Asked {
+/// A question of a server, outside the stream of any call.
+pub struct ServerQuestion {
     pub method: String,
     pub params: Bytes,
-    /// The calls in flight on its connection.
+    /// Calls in flight on its connection.
     pub near: Vec<Arc<Back>>,
     pub inbox: Inbox,
 }
 
-impl Asked {
-    /// Asks the caller that is meant, or says why nobody is.
+impl ServerQuestion {
+    /// Asks the caller meant, or refuses with the reason.
     pub async fn answer(&self) -> Answer {
         if let Owner::Session(session) = &self.inbox.owner {
             return match session.upgrade() {
@@ -77,7 +77,7 @@ impl Asked {
         // For which of these calls it is asked can't be told.
         let _asking: Vec<_> = self.near.iter().map(|back| OpenQuestion::on(&**back)).collect();
         match self.near.first() {
-            // On the stream of a call of the same client it arrives even where the client opened no other.
+            // The stream of a call reaches the client even if it opened no other.
             Some(call) => call.send(message),
             None => session.notify(message, crate::words::lane::Weight::Kept),
         }

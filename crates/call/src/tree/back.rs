@@ -1,6 +1,6 @@
-//! The way back to whoever made a call: what its owner sends and asks before the answer is there.
+//! Way back to a call's caller: messages and questions of the owner before its answer.
 //!
-//! It does not encode anything for a transport, and it does not decide who is asked.
+//! Does not encode for a transport, and does not choose the person asked.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
@@ -20,52 +20,52 @@ use crate::tree::caller::Caller;
 use crate::words::cancel::Cancel;
 use crate::words::lane::{Lane, Weight};
 use crate::words::pour::Pour;
-use crate::words::seated::Seated;
+use crate::words::seated::RoomOrigin;
 
-/// Most open questions of one call, and bytes of these.
+/// Most open questions of a call, and their bytes.
 const MOST_QUESTIONS: usize = 64;
 const QUESTION_BYTES: usize = 16 << 20;
 
-/// Where messages to the caller go.
+/// Receiver of messages to the caller.
 #[derive(Debug, Clone)]
 pub enum Sink {
-    /// The event stream of its request.
+    /// Event stream of the caller's request.
     Lane(Arc<Lane>),
     /// Nowhere: the call is Banyan's own.
     None,
-    /// To Banyan itself: the request only listens, and nobody waits for its answer.
+    /// Banyan itself: the request only listens, and nobody waits for its answer.
     Standing(Arc<Lane>),
 }
 
-/// How a caller takes a long result.
+/// A caller's way to take a long result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Takes {
-    /// When all of it is there.
+    /// Once complete.
     Whole,
-    /// While it comes, if nothing is said before.
+    /// As it comes, if no message comes before.
     Alone,
-    /// While it comes, behind what is said before.
+    /// As it comes, behind earlier messages.
     Behind,
 }
 
-/// The way back of one call.
+/// Way back of a call.
 #[derive(Debug)]
 pub struct Back {
     pub caller: Arc<Caller>,
     /// Fires when the caller no longer wants the answer.
     pub cancel: Cancel,
-    /// The level from which on this call's log lines are wanted; `None`: not at all (stateless era).
+    /// Level from which log lines of this call are wanted; `None` for none (stateless era).
     pub log_level: Option<LogLevel>,
     /// The trace context of the HTTP headers.
     pub trace: Option<TraceContext>,
-    /// Where it comes from, if from a room.
-    pub seated: Option<Arc<Seated>>,
-    /// How whoever waits for the answer takes a long result.
+    /// Origin in a room, if any.
+    pub seated: Option<Arc<RoomOrigin>>,
+    /// The caller's way to take a long result.
     takes: AtomicU8,
-    /// A pour has begun, and nobody has picked it up.
+    /// A pour has begun, not picked up yet.
     has_pour: AtomicBool,
-    /// There are questions that nobody has picked up.
+    /// Some questions are not picked up yet.
     has_fresh: AtomicBool,
     state: Mutex<State>,
 }
@@ -75,33 +75,32 @@ struct State {
     sink: Sink,
     /// Questions nobody has picked up yet (stateless era).
     fresh: VecDeque<Question>,
-    /// Questions that are out, by their key, with their bytes.
+    /// Open questions, by key, with their bytes.
     out: BTreeMap<String, (oneshot::Sender<Answer>, usize)>,
     asked: u64,
     /// Number of open questions for which this call waits.
     asking: usize,
-    /// What the owner wanted to ask, and the caller can't be asked.
+    /// Capability that a question of the owner needed and the caller lacks.
     lacked: Option<&'static str>,
     waker: Option<Waker>,
     /// When the owner, or the caller, last gave a sign of life.
     stirred: Option<Instant>,
-    /// The answer's result, where that is poured.
+    /// Result of the answer, if poured.
     pour: Option<Arc<Pour>>,
 }
 
-/// Something an owner wants to know from its caller.
+/// A question of an owner to its caller.
 #[derive(Debug, Clone)]
 pub struct Question {
-    /// Its key among the questions of this call.
+    /// Key among the questions of this call.
     pub key: String,
     /// `sampling/createMessage`, `elicitation/create` or `roots/list`.
     pub method: String,
-    /// The raw params.
     pub params: Bytes,
 }
 
 impl Back {
-    /// A way back over `sink`.
+    /// Makes a way back over `sink`.
     pub fn new(caller: Arc<Caller>, sink: Sink, log_level: Option<LogLevel>, cancel: Cancel) -> Arc<Self> {
         let state = State {
             sink,
@@ -127,8 +126,8 @@ impl Back {
         back
     }
 
-    /// The same of a call that comes from a room.
-    pub fn seated(caller: Arc<Caller>, sink: Sink, cancel: Cancel, seated: Arc<Seated>) -> Arc<Self> {
+    /// Makes the way back of a call from a room.
+    pub fn seated(caller: Arc<Caller>, sink: Sink, cancel: Cancel, seated: Arc<RoomOrigin>) -> Arc<Self> {
         let mut back = Self::new(caller, sink, None, cancel);
         if let Some(own) = Arc::get_mut(&mut back) {
             own.seated = Some(seated);
@@ -159,12 +158,12 @@ impl Back {
         }
     }
 
-    /// Whether the request only listens. What a server says in passing is never meant for such a one.
+    /// Checks for a request that only listens, for which a server's messages in passing are never meant.
     pub fn stands(&self) -> bool {
         matches!(self.lock().sink, Sink::Standing(_))
     }
 
-    /// Asks the caller and waits for what it says.
+    /// Asks the caller and waits for the answer.
     pub async fn ask(&self, method: &str, params: &Bytes) -> Answer {
         if let Some(capability) = capability_for(method)
             && !era::declares(&self.caller.capabilities, capability)
@@ -197,8 +196,8 @@ impl Back {
         answer.unwrap_or_else(|| Answer::Error(envelope::error_object(-32000, "the client went away, or took too long to answer", None)))
     }
 
-    /// The questions nobody has picked up yet; ready when there is one. `rung`: whoever asks is woken through the lane already, which rings for
-    /// questions, too.
+    /// Takes questions not picked up yet; completes when there are some. With `rung`, the task is already woken by the lane, which rings
+    /// for questions too.
     pub fn poll_questions(&self, rung: bool, cx: &mut Context<'_>) -> Poll<Vec<Question>> {
         if rung && !self.has_fresh.load(Ordering::Acquire) {
             return Poll::Pending;
@@ -212,15 +211,15 @@ impl Back {
         Poll::Ready(state.fresh.drain(..).collect())
     }
 
-    /// Hands an answer to whoever asked under `key`.
+    /// Delivers an answer to the question `key`.
     pub fn reply(&self, key: &str, answer: Answer) {
         if let Some((waiting, _)) = self.lock().out.remove(key) {
-            // Whoever asked may have given up meanwhile; then nobody wants the answer.
+            // The asker may have given up.
             drop(waiting.send(answer));
         }
     }
 
-    /// The keys of the questions that are still open.
+    /// Keys of open questions.
     pub fn open(&self) -> Vec<String> {
         self.lock().out.keys().cloned().collect()
     }
@@ -230,17 +229,17 @@ impl Back {
         self.lock().sink = sink;
     }
 
-    /// Says how whoever waits for the answer takes a long result.
+    /// Sets the caller's way to take a long result.
     pub fn set_takes(&self, takes: Takes) {
         self.takes.store(takes as u8, Ordering::Relaxed);
     }
 
-    /// Whether it takes one while it comes.
+    /// Checks that the caller takes a result as it comes.
     pub fn takes_pour(&self) -> bool {
         self.takes.load(Ordering::Relaxed) != Takes::Whole as u8
     }
 
-    /// Whether what was said before the result has to go down first, and has not been looked at.
+    /// Checks for messages that must go down before the result.
     pub fn is_behind(&self) -> bool {
         self.is_behind_in(&self.lock())
     }
@@ -250,7 +249,7 @@ impl Back {
         is_alone && matches!(&state.sink, Sink::Lane(lane) if !lane.is_empty())
     }
 
-    /// Begins to pour the result; `None`: it must be there as a whole.
+    /// Begins to pour the result; `None` if it must come whole.
     pub fn begin_pour(&self) -> Option<Arc<Pour>> {
         let mut state = self.lock();
         if self.is_behind_in(&state) || !self.takes_pour() {
@@ -262,12 +261,12 @@ impl Back {
         Some(pour)
     }
 
-    /// Whether some of the answer may have gone down already.
+    /// Checks that part of the answer may have gone down.
     pub fn has_poured(&self) -> bool {
         self.lock().pour.is_some()
     }
 
-    /// The pour that has begun, once.
+    /// Takes the pour just begun, once.
     pub fn take_pour(&self) -> Option<Arc<Pour>> {
         if !self.has_pour.load(Ordering::Relaxed) {
             return None;
@@ -281,18 +280,18 @@ impl Back {
         self.lock().stirred = Some(Instant::now());
     }
 
-    /// The capability of the caller that its owner missed.
+    /// Capability of the caller missed by the owner.
     pub fn lacked(&self) -> Option<&'static str> {
         self.lock().lacked
     }
 
-    /// When the owner, or the caller, last gave a sign of life; `None`: not yet. While a caller is slow to take its result, it is now.
+    /// Time of the last sign of life of owner or caller. While a slow caller takes its result, the present.
     pub fn stirred(&self) -> Option<Instant> {
         let state = self.lock();
         if state.pour.as_ref().is_some_and(|pour| pour.is_full()) { Some(Instant::now()) } else { state.stirred }
     }
 
-    /// Tells if the owner waits for what its caller says: then the owner is not the one who is slow. What other servers ask counts for nothing.
+    /// Checks that the owner waits for its caller's answer, so that the owner is not the slow one. Questions of other servers do not count.
     pub fn is_asking(&self) -> bool {
         self.lock().asking > 0
     }
@@ -305,7 +304,7 @@ impl Back {
         wanted.is_some_and(|from| level.is_none_or(|l| l >= from))
     }
 
-    /// Leaves a question for whoever serves the caller; `None`: too much is asked already.
+    /// Leaves a question for the caller's server side; `None` if too many are open.
     fn question(&self, method: &str, params: &Bytes) -> Option<oneshot::Receiver<Answer>> {
         let (tx, rx) = oneshot::channel();
         let mut state = self.lock();
@@ -356,7 +355,7 @@ fn too_many() -> Answer {
     Answer::Error(envelope::error_object(-32000, "the client has too many questions to answer already", None))
 }
 
-/// The client capability that a question needs.
+/// Client capability needed by a question.
 pub fn capability_for(method: &str) -> Option<&'static str> {
     match method {
         "elicitation/create" => Some("elicitation"),

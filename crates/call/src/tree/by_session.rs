@@ -1,15 +1,15 @@
-//! Callers of the initialize era: whoever opened a session makes its calls. What a session is, is not known here.
+//! Callers of the initialize era: the opener of a session makes its calls. Does not define sessions.
 
 use std::sync::{Arc, OnceLock};
 
 use banyan_model::Era;
 
 use crate::tree::caller::{Caller, Last};
-use crate::words::entered::Entered;
+use crate::words::entered::AdmittedCaller;
 use crate::words::session::Session;
 
 /// The caller of a session's requests.
-pub fn caller_of(session: &Arc<Session>, entered: &Entered) -> Arc<Caller> {
+pub fn caller_of(session: &Arc<Session>, entered: &AdmittedCaller) -> Arc<Caller> {
     let opening = &session.opening;
     Arc::new(Caller {
         principal: entered.principal.clone(),

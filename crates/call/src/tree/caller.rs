@@ -1,4 +1,4 @@
-//! Who makes a call, in which era, and what it is shown. Made by the downstream side once the caller is known. Holds no credential.
+//! Caller of a request: its identity, its era, and its view. Made by the downstream side. Holds no credential.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -15,38 +15,34 @@ use crate::words::session::Session;
 use crate::words::shares::Share;
 use crate::words::view_key::ViewKey;
 
-/// A caller.
+/// Caller of a request.
 #[derive(Debug)]
 pub struct Caller {
-    /// Who it is.
     pub principal: Principal,
-    /// Set if it runs the gate: then it is told what others are not.
+    /// Set if it runs the gate, and so may hear more than others.
     pub is_owner: bool,
-    /// Who it is to rules, but for the groups of the configuration.
+    /// Subject for the rules, without groups of the configuration.
     pub subject: Arc<Subject>,
-    /// What its connection shows of it; `None`: it comes from this machine.
+    /// Other end of its connection; `None` for this machine.
     pub party: Option<Arc<Party>>,
-    /// The era it speaks.
     pub era: Era,
-    /// The revision it speaks.
     pub version: &'static str,
-    /// Its raw capabilities.
+    /// Raw capabilities.
     pub capabilities: Bytes,
-    /// Its raw `clientInfo`.
+    /// Raw `clientInfo`.
     pub info: Bytes,
-    /// What it is shown.
     pub scope: ViewKey,
-    /// Its session, in the initialize era.
+    /// Session, in the initialize era.
     pub session: Option<Arc<Session>>,
-    /// Where what it was shown last is found again.
+    /// Last view, found again without a look-up.
     pub shown: Last<View>,
-    /// Where what it may do is found again.
+    /// Last standing, found again without a look-up.
     pub standing: Last<Standing>,
-    /// The share of its principal, once somebody has asked.
+    /// Share of its principal, once asked for.
     pub share: OnceLock<Arc<Share>>,
 }
 
-/// What was looked up last, and in which tree. It does not keep that alive.
+/// Last look-up, with its tree's number. Does not keep the result alive.
 pub struct Last<T>(Mutex<(u64, Weak<T>)>);
 
 impl<T> Default for Last<T> {
@@ -62,7 +58,7 @@ impl<T> fmt::Debug for Last<T> {
 }
 
 impl<T> Last<T> {
-    /// What there is in tree number `tree`: the last one, or what `look_up` finds.
+    /// Result for tree number `tree`: the last one, or that of `look_up`.
     pub fn or(&self, tree: u64, look_up: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 == tree
@@ -77,12 +73,12 @@ impl<T> Last<T> {
 }
 
 impl Caller {
-    /// The share of its principal.
+    /// Share of its principal.
     pub fn share(&self, load: &Load) -> &Arc<Share> {
-        self.share.get_or_init(|| load.shares.of(&self.principal.name))
+        self.share.get_or_init(|| load.shares.of_principal(&self.principal.name))
     }
 
-    /// Whether it can be asked anything at all.
+    /// Checks that the caller can be asked anything.
     pub fn can_answer(&self) -> bool {
         ["elicitation", "roots", "sampling"].iter().any(|c| mcp_proto::era::declares(&self.capabilities, c))
     }

@@ -1,4 +1,4 @@
-//! What one mount offers, as it offers it: filtered by the mount's own configuration, not yet named for any client.
+//! Catalog of a mount: lists filtered by the mount's own configuration, not yet named for any client.
 
 pub mod templates;
 
@@ -12,63 +12,63 @@ use mcp_proto::glob::Glob;
 use mcp_proto::header::{ParamHeader, tool_headers};
 use mcp_proto::projection::{local_names, local_routes};
 
-use crate::tree::annotation::{Noted, Pace};
+use crate::tree::annotation::{Pace, ToolFacts};
 use crate::tree::mount::Mount as RunningMount;
 use crate::tree::port::Instance;
 use crate::tree::role::Role;
 
-/// Everything one mount lists.
+/// Lists of a mount.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalog {
     pub tools: Vec<Offer>,
     pub prompts: Vec<Offer>,
     pub resources: Arc<Vec<Entry>>,
     pub templates: Arc<Vec<Entry>>,
-    /// The ids of the gates behind this mount, where it is one (MCP-AX 5.3).
+    /// Ids of the gates behind this mount, for a gate (MCP-AX 5.3).
     pub subtree: Vec<String>,
-    /// How the server wants to be used: what it says, or said before it said something that nobody has looked at.
+    /// Server's instructions; the last accepted ones while changed ones wait for a decision.
     pub instructions: Option<Arc<str>>,
-    /// What is not listed, because its definition waits until somebody looks at it.
-    pub held: Vec<Held>,
-    /// What people should know about the lists.
+    /// Entries not listed, since their definitions wait for a person's decision.
+    pub held: Vec<HeldDefinition>,
+    /// Notes on the lists, for people.
     pub notes: Vec<String>,
-    pub sought: templates::Sought,
+    pub sought: templates::CompiledTemplates,
 }
 
-/// What has a definition that waits.
+/// An entry whose definition waits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Held {
+pub struct HeldDefinition {
     pub kind: policy::pin::Kind,
-    /// The name or URI its server knows.
+    /// Server's own name or URI.
     pub key: String,
-    /// Of a tool or prompt, the name that would be shown and its place in the tree.
+    /// For a tool or prompt, its shown name and its place in the tree.
     pub place: Option<(Arc<str>, Arc<Route>)>,
     pub why: policy::pin::Why,
     pub standing: policy::pin::Standing,
 }
 
-/// A tool or prompt.
+/// A tool or prompt of a catalog.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    /// Its bytes, and the name its server knows.
+    /// Raw definition, with the server's own name.
     pub entry: Entry,
-    /// The name to show in its place: the server's own, or the one the configuration gives it.
+    /// Name in the tree: the server's own, or a configured one.
     pub name: Arc<str>,
-    /// Its place in the tree, below its mount: one segment (AX-15), or a path below another gate.
+    /// Place in the tree below the mount: a segment (AX-15), or a path below another gate.
     pub local: Arc<Route>,
-    /// Parameters that are mirrored in headers.
+    /// Parameters mirrored in headers.
     pub headers: Vec<ParamHeader>,
-    /// What MCP-AX says of it; prompts have none.
-    pub noted: Option<Arc<Noted>>,
+    /// MCP-AX annotation; prompts have none.
+    pub noted: Option<Arc<ToolFacts>>,
 }
 
 impl Catalog {
-    /// Whether nothing is listed.
+    /// Checks for empty lists.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.prompts.is_empty() && self.resources.is_empty() && self.templates.is_empty()
     }
 
-    /// Replaces one list.
+    /// Replaces a list.
     pub fn set(&mut self, kind: Kind, entries: Vec<Entry>, of: &RunningMount, instance: &Instance) {
         let (mount, role) = (&*of.config, **of.role.load());
         let has_paths = role.is_gate() || instance.traits.has_paths;
@@ -87,17 +87,18 @@ impl Catalog {
     }
 }
 
-/// Whether a name passes an include list (empty: all do) and an exclude list of globs.
+/// Checks a name against an include list of globs (empty: all pass) and an exclude list.
 pub fn allowed(name: &str, include: &[String], exclude: &[String]) -> bool {
     let hit = |globs: &[String]| globs.iter().any(|g| Glob::new(g).matches(name));
     (include.is_empty() || hit(include)) && !hit(exclude)
 }
 
-/// What is taken from a list, before it has its place in the tree: the entry, its name, its headers.
-type Unnamed = (Entry, Arc<str>, Vec<ParamHeader>);
+/// Entry of a list without its place in the tree yet: the entry, its name, its headers.
+type UnplacedEntry = (Entry, Arc<str>, Vec<ParamHeader>);
 
-/// `strict`: tools whose header annotations are not legal are left out, as HTTP clients must (2026-07-28, "Custom headers").
-fn unnamed(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: bool) -> Vec<Unnamed> {
+/// Filters and names entries. With `strict`, leaves out tools with illegal header annotations, as HTTP clients must (2026-07-28, "Custom
+/// headers").
+fn unnamed(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: bool) -> Vec<UnplacedEntry> {
     let mut kept = Vec::with_capacity(entries.len());
     for entry in entries {
         let headers = match tool_headers(&entry.raw) {
@@ -114,15 +115,15 @@ fn unnamed(entries: Vec<Entry>, mount: &Mount, notes: &mut Vec<String>, strict: 
     kept
 }
 
-/// Gives each its place: paths, as those of a gate, are kept; the names of any other server are a segment each.
-fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, has_paths: bool) -> Vec<Offer> {
+/// Gives each entry its place: paths of a gate stay, and other names become a segment each.
+fn named(kept: Vec<UnplacedEntry>, mount: &Mount, notes: &mut Vec<String>, has_paths: bool) -> Vec<Offer> {
     let names: Vec<&str> = kept.iter().map(|(_, name, _)| &**name).collect();
     let locals: Vec<Route> =
         if has_paths { local_routes(&names) } else { local_names(&names).into_iter().map(|s| Route(vec![s])).collect() };
     let mut offers = Vec::with_capacity(kept.len());
     let mut endless: Vec<String> = Vec::new();
     for ((entry, name, headers), local) in kept.into_iter().zip(locals) {
-        // A name that no client could be told is not in the tree (AX-10).
+        // A name that no client could be told is left out of the tree (AX-10).
         if mount.name.as_str().len() + 1 + local.to_string().len() > QualifiedName::MAX {
             endless.push(entry.key);
             continue;
@@ -140,13 +141,13 @@ fn named(kept: Vec<Unnamed>, mount: &Mount, notes: &mut Vec<String>, has_paths: 
     offers
 }
 
-/// Notes what there is to say of each tool. What was measured over this connection stays known.
+/// Annotates tools. Measurements over this connection stay.
 fn noted(mut tools: Vec<Offer>, old: &[Offer], mount: &Mount, role: Role) -> Vec<Offer> {
     let paces = old.iter().filter_map(|o| Some((o.entry.key.as_str(), &o.noted.as_ref()?.pace))).filter(|(_, pace)| pace.is_noted());
     let paces: HashMap<&str, &Arc<Pace>> = paces.collect();
     for offer in &mut tools {
         let pace = paces.get(offer.entry.key.as_str()).map(|pace| Arc::clone(pace));
-        offer.noted = Some(Arc::new(Noted::of(&mut offer.entry, &mount.reached, &mount.tools, role, pace)));
+        offer.noted = Some(Arc::new(ToolFacts::of_entry(&mut offer.entry, &mount.reached, &mount.tools, role, pace)));
     }
     tools
 }
@@ -159,7 +160,7 @@ mod tests {
     use config::resolved::{Process, Transport};
 
     #[test]
-    fn ax_10_a_name_that_would_be_too_long_is_left_out_with_a_note() {
+    fn ax_10_an_overlong_name_is_left_out_with_a_note() {
         let process = Process { command: "x".into(), args: vec![], env: Default::default(), pass_env: vec![], cwd: None };
         let mount = Mount::new(Segment::nearest("infra"), Transport::Stdio(process), "test");
         let entry = |key: String| (Entry { key: key.clone(), raw: "{}".into() }, Arc::from(key), Vec::new());

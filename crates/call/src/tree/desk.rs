@@ -1,48 +1,47 @@
-//! Where lists wait to be judged: a thousand servers that come at the same time are judged by one thread, one after the other, over one
-//! connection, and what is new of all that wait together is on the disk with one go. What a verdict is, is not known here.
+//! Queue of lists to be judged: a thousand servers that come at once are judged by one thread, one after the other, over one connection,
+//! and new definitions of all that wait are committed together. Knows no verdicts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{Pins, StoreError, Stores};
 use tokio::sync::oneshot;
 
-/// So many are judged with one go at most: nobody waits for long for those behind, and whoever else writes to the store, as an approval does, for
-/// one go at most.
+/// Most lists in one commit, so that later lists and other writers of the store, such as approvals, wait for one commit at most.
 const MOST: usize = 64;
-/// One go ends as well behind so many definitions. What one server lists is not taken apart.
+/// Number of definitions that ends a commit early. The list of a server is never split.
 const MOST_DEFINITIONS: usize = 4096;
 
-/// What one server lists: how many definitions, and what takes them in without a look at the store.
+/// List of a server: its number of definitions, and a closure that takes them in without the store.
 struct Work(usize, Box<dyn FnOnce() -> Ready + Send>);
-/// Reads and writes, unless there is nothing to write to, and gives what is said once that is on the disk.
-type Ready = Box<dyn FnOnce(Option<&mut dyn Pins>) -> Said>;
-/// Tells whoever waits.
-type Said = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// Reads and writes the store, if there is one, and returns the answer to give once that is on the disk.
+type Ready = Box<dyn FnOnce(Option<&mut dyn Pins>) -> TellResult>;
+/// Tells the waiter.
+type TellResult = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// The desk of one gate.
+/// Queue of lists of a gate.
 pub struct Desk {
     pub stores: Arc<dyn Stores>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WorkQueue>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WorkQueue {
     work: Vec<Work>,
-    /// Somebody sits at it.
+    /// A thread is at work.
     is_open: bool,
 }
 
 impl Desk {
-    /// Over these stores.
+    /// Makes the queue before these stores.
     pub fn new(stores: &Arc<dyn Stores>) -> Arc<Self> {
         Arc::new(Self { stores: Arc::clone(stores), waiting: Mutex::default() })
     }
 
-    /// What `work` makes of `count` definitions and of what is remembered, once what it remembers is on the disk. `take_in` comes before: as
-    /// long as `work` lasts, nobody else writes.
+    /// Judges `count` definitions by `work`, with the store; returns once its writes are on the disk. `take_in` comes before, since nobody
+    /// else can write during `work`.
     ///
     /// # Errors
-    /// When that can't be read or written.
+    /// If the store can't be read or written.
     pub async fn judged<D: 'static, T: Send + 'static>(
         self: &Arc<Self>,
         count: usize,
@@ -70,7 +69,7 @@ impl Desk {
         }
     }
 
-    /// What is judged with the next go; nothing: nobody sits here any more.
+    /// Takes the lists of the next commit; empty when the thread may end.
     fn next(&self) -> Vec<Work> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut definitions = 0;
@@ -84,7 +83,7 @@ impl Desk {
         waiting.work.drain(..some).collect()
     }
 
-    /// Judges what waits until nothing does.
+    /// Judges lists until none waits.
     fn sit(&self) {
         let mut pins = None;
         loop {
@@ -100,7 +99,7 @@ impl Desk {
                 pins = Some(opened);
                 Ok(())
             });
-            // Whose turn did not come is told the same.
+            // Lists whose turn did not come get the same error.
             said.extend(work.map(|work| work(None)));
             said.into_iter().for_each(|say| say(kept.clone()));
         }
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_many_servers_list_at_once_is_all_kept_and_nobody_fails_for_another() {
+    async fn lists_of_many_servers_are_kept_despite_one_failure() {
         let dir = tempfile::tempdir().unwrap();
         let desk = desk(dir.path());
         let asked = (0..1000).map(|n| {
@@ -153,12 +152,12 @@ mod tests {
                 Err(error) => assert!(n % 100 == 7 && error.to_string().contains("its own fault"), "{n}: {error}"),
             }
         }
-        // What failed left nothing behind.
+        // The failed work left nothing behind.
         assert_eq!(DiskStores::at(dir.path()).pins().unwrap().all(None).unwrap().len(), 990);
     }
 
     #[tokio::test]
-    async fn where_nothing_can_be_kept_everybody_is_told_and_later_it_goes_on() {
+    async fn a_failing_store_fails_all_and_later_recovers() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("state");
         std::fs::write(&place, "in the way").unwrap();
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_approval_waits_for_one_go_at_most_of_a_thousand_servers_that_come_at_once() {
+    async fn an_approval_waits_for_one_commit_at_most() {
         for (servers, each, most) in [(1000, 1, MOST), (200, MOST_DEFINITIONS / 8, 8), (20, MOST_DEFINITIONS * 2, 1)] {
             let dir = tempfile::tempdir().unwrap();
             let (desk, tickets) = (desk(dir.path()), Tickets::of_store(dir.path()));
@@ -182,7 +181,7 @@ mod tests {
                     let (order, tickets, hear, dir) = (Arc::clone(&order), Arc::clone(&tickets), first.take(), dir.path().to_owned());
                     let work = move |pins: &mut dyn Pins, ()| {
                         if let Some(hear) = hear {
-                            // The first go has begun. Now all the others are there, and an approval is to be written.
+                            // The first commit has begun. Now all the others are there, and an approval is to be written.
                             hear.recv().unwrap();
                             let (order, before) = (Arc::clone(&order), tickets.waiting());
                             std::thread::spawn(move || {
@@ -203,7 +202,7 @@ mod tests {
                 })
                 .collect();
             let mut all = Box::pin(futures_util::future::join_all(asked));
-            // Each has come to the desk once it was looked at.
+            // Each came to the queue once it was read.
             assert!(std::future::poll_fn(|cx| std::task::Poll::Ready(all.as_mut().poll(cx).is_pending())).await);
             all_are_there.send(()).unwrap();
             all.await.into_iter().for_each(|told| told.unwrap());

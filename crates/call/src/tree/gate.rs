@@ -1,5 +1,5 @@
-//! The tree of a gate, and what mounts and lists go through. Each part belongs to one concern, and a function takes the part that it uses. What
-//! one family alone needs (rooms, links, the listener) is not here but in the structs of that family; what judges stands in `judge`.
+//! The tree of a gate, with the parts that mounts and lists use. Each part has a single concern, and a function takes the part it uses. Parts
+//! of a single family (rooms, links, the listener) are not here but in that family's own structs; the parts that judge stand in `judge`.
 
 pub mod mounts;
 
@@ -27,7 +27,7 @@ use crate::words::shares::Shares;
 
 pub use crate::tree::gate::mounts::Mounts;
 
-/// Everything that mounts and lists go through.
+/// Parts used by mounts and lists.
 pub struct GateTree {
     pub config: ArcSwap<Config>,
     pub node: Node,
@@ -35,23 +35,23 @@ pub struct GateTree {
     pub record: Recorder,
     pub load: Load,
     pub hub: Hub,
-    /// Lists that wait to be held against what is known of their servers.
+    /// Desk where lists wait to be compared with known definitions.
     pub pinning: Arc<Desk>,
-    /// What outlives a run.
+    /// Stores of data that outlives a run.
     pub stores: Arc<dyn Stores>,
-    /// The family of gates that this one belongs to, once it has begun.
+    /// Mesh of this gate, once it has begun.
     pub mesh: OnceLock<Arc<dyn Mesh>>,
     pub stop: CancellationToken,
 }
 
-/// Everything that is written down of calls.
+/// Parts that record calls.
 pub struct Recorder {
     pub journal: Arc<dyn Journal>,
     pub metrics: Metrics,
     pub otlp: Otlp,
 }
 
-/// Everything that a caller can make a gate hold.
+/// Bounded memory that callers can fill.
 pub struct Load {
     pub shares: Arc<Shares>,
     pub lateness: Lateness,
@@ -60,18 +60,18 @@ pub struct Load {
     pub tasks: Tasks,
 }
 
-/// The gates above and below this one, as far as calls and lists need them.
+/// Gates above and below this one, as far as calls and lists need them.
 pub trait Mesh: Send + Sync {
-    /// Answers a request of MCP-AX that came as an ordinary request: the raw result, or why it is refused.
+    /// Answers a request of MCP-AX that came as an ordinary request: the raw result, or the refusal.
     fn answer<'a>(&'a self, method: &'a str, params: &'a Bytes, caller: &'a Caller) -> BoxFuture<'a, Result<String, Refusal>>;
 
-    /// Hears that the gates below mounts may be others.
+    /// Notes that the gates below mounts may have changed.
     fn mounts_changed(&self);
 
-    /// Passes on to everybody what a registered server notified.
+    /// Passes a notification of a registered server on to everybody.
     fn relay(&self, session: SessionKey, whole: Bytes);
 
-    /// The ids of the gates below that are registered.
+    /// Ids of registered gates below.
     fn registered(&self) -> Vec<String>;
 
     /// Counts of dropped notifications, as JSON.
@@ -79,12 +79,12 @@ pub trait Mesh: Send + Sync {
 }
 
 impl GateTree {
-    /// The gates around this one; `None`: it begins, or stands alone.
+    /// Mesh of this gate, if begun.
     pub fn mesh(&self) -> Option<&dyn Mesh> {
         self.mesh.get().map(|mesh| &**mesh)
     }
 
-    /// The bounds in force.
+    /// Limits in force.
     pub fn limits(&self) -> Limits {
         self.config.load().limits.clone()
     }

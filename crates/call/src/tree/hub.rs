@@ -1,5 +1,5 @@
-//! Who wants to hear what happens outside of calls, and telling them: sessions of the initialize era, listeners of the other.
-//! What a notification says is not changed beyond its tag.
+//! Delivery of notifications outside of calls: to sessions of the initialize era, and to listeners of the other. Does not change a
+//! notification beyond its tag.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -18,49 +18,49 @@ use policy::decide::Subject;
 
 use crate::tree::asks;
 use crate::tree::back::Back;
-use crate::tree::mount::Left;
+use crate::tree::mount::LeftSubscriptions;
 use crate::words::lane::{Lane, Weight};
 use crate::words::session::Session;
-use crate::words::shares::Taken;
+use crate::words::shares::TakenShare;
 use crate::words::subscriptions::Subscriptions;
 use crate::words::view_key::ViewKey;
 
-/// Most messages, and most of their bytes, that wait until a listener is acknowledged; later ones are lost.
+/// Most messages, and most bytes, held until a listener is acknowledged; later ones are lost.
 const MOST_HELD: usize = 1000;
 const MOST_HELD_BYTES: usize = 1 << 20;
 
-/// The registry.
+/// Registry of sessions and listeners.
 #[derive(Debug, Default)]
 pub struct Hub {
     sessions: RwLock<HashMap<Arc<str>, Open, RandomState>>,
     listeners: RwLock<Vec<Weak<Listener>>>,
-    /// Subscriptions to resources of mounts that are out of the tree.
-    pub left: Left,
+    /// Subscriptions to resources of removed mounts.
+    pub left: LeftSubscriptions,
 }
 
 /// A session, and its place among all; the client on standard input needs none.
 #[derive(Debug)]
 struct Open {
     session: Arc<Session>,
-    _place: Option<Taken>,
+    _place: Option<TakenShare>,
 }
 
-/// A `subscriptions/listen` request that stands open.
+/// An open `subscriptions/listen` request.
 #[derive(Debug)]
 pub struct Listener {
     pub lane: Arc<Lane>,
-    /// Its raw JSON-RPC id, with which every message is tagged.
+    /// Raw JSON-RPC id of the request, the tag of every message.
     pub id: Bytes,
     pub scope: ViewKey,
-    /// Who it is to rules.
+    /// Subject for the rules.
     pub subject: Arc<Subject>,
-    /// Which lists it wants to hear about.
+    /// Lists of interest.
     pub kinds: Vec<Kind>,
-    /// Which resources it wants to hear about.
+    /// Resources of interest.
     pub wanted: Subscriptions,
-    /// Rules were asked about something that it wants to hear about.
+    /// Rules judged some of these interests.
     pub is_decided: bool,
-    /// What came before the listener was acknowledged, which must be the first it hears.
+    /// Messages from before the acknowledgement, which must come first.
     pub held: Mutex<Option<Vec<(Bytes, Weight)>>>,
 }
 
@@ -80,7 +80,7 @@ impl Listener {
         }
     }
 
-    /// Says what is honoured, a raw filter, and then what came meanwhile.
+    /// Sends the acknowledgement with the honoured filter (raw), and then the held messages.
     pub fn acknowledge(&self, honoured: &str) {
         let params = tagged(format!("{{\"notifications\":{honoured}}}").as_bytes(), &self.id);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,32 +90,32 @@ impl Listener {
         }
     }
 
-    /// Ends its stream. That is told by an answer to the listen request (2026-07-28, "Subscriptions").
-    pub fn end(&self) {
+    /// Ends the stream, by an answer to the listen request (2026-07-28, "Subscriptions").
+    pub fn end_stream(&self) {
         let result = Bytes::from(tagged(b"{\"resultType\":\"complete\"}", &self.id));
         self.lane.push(envelope::response(&self.id, &Answer::Result(result.into())), Weight::Kept);
-        self.lane.end();
+        self.lane.end_lane();
     }
 }
 
 impl Hub {
     /// Adds a session.
-    pub fn open(&self, session: Arc<Session>, place: Option<Taken>) {
+    pub fn open(&self, session: Arc<Session>, place: Option<TakenShare>) {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         sessions.insert(Arc::clone(&session.id), Open { session, _place: place });
     }
 
-    /// The session of that id.
+    /// Finds a session by id.
     pub fn session(&self, id: &str) -> Option<Arc<Session>> {
         self.sessions.read().unwrap_or_else(PoisonError::into_inner).get(id).map(|open| Arc::clone(&open.session))
     }
 
-    /// Takes a session away.
+    /// Removes a session.
     pub fn close(&self, id: &str) -> Option<Arc<Session>> {
         self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(id).map(|open| open.session)
     }
 
-    /// How many sessions there are.
+    /// Number of sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.read().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -125,7 +125,7 @@ impl Hub {
         self.every_session().iter().map(|s| s.log_level()).min()
     }
 
-    /// Takes away the sessions that nobody has used for `idle`.
+    /// Removes sessions unused for `idle`.
     pub fn sweep(&self, now: Instant, idle: Duration) -> Vec<Arc<Session>> {
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         let old: Vec<_> = sessions.values().map(|open| &open.session).filter(|session| session.is_idle(now, idle)).cloned().collect();
@@ -135,44 +135,44 @@ impl Hub {
         old
     }
 
-    /// Ends the streams of those whom `is_over` means, and takes away their sessions.
+    /// Ends the streams and removes the sessions of subjects for whom `is_over` holds.
     pub fn let_go(&self, is_over: impl Fn(&Subject) -> bool) -> Vec<Arc<Session>> {
-        self.all_listeners().iter().filter(|listener| is_over(&listener.subject)).for_each(|listener| listener.end());
+        self.all_listeners().iter().filter(|listener| is_over(&listener.subject)).for_each(|listener| listener.end_stream());
         let is_over = |session: &Arc<Session>| is_over(&session.opening.entered.subject(&session.opening.info));
         let over: Vec<Arc<Session>> = self.every_session().into_iter().filter(is_over).collect();
         over.iter().for_each(|session| drop(self.close(&session.id)));
         over
     }
 
-    /// Ends the streams for which rules were asked.
+    /// Ends the streams judged by rules.
     pub fn end_decided(&self) {
-        self.all_listeners().iter().filter(|listener| listener.is_decided).for_each(|listener| listener.end());
+        self.all_listeners().iter().filter(|listener| listener.is_decided).for_each(|listener| listener.end_stream());
     }
 
-    /// Shows every session what a changed configuration gives it.
+    /// Updates every session's view to a changed configuration.
     pub fn follow(&self, config: &Config) {
         self.every_session().iter().for_each(|session| session.follow(config));
     }
 
-    /// Adds a listener, for as long as somebody holds it.
+    /// Adds a listener, until its last holder drops it.
     pub fn listen(&self, listener: &Arc<Listener>) {
         let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(|l| l.strong_count() > 0);
         listeners.push(Arc::downgrade(listener));
     }
 
-    /// Lists of `mount` changed; `None`: what is shown changed as a whole.
+    /// Notifies of changed lists of `mount`; `None`: of all.
     pub fn lists_changed(&self, mount: Option<&Segment>, kinds: &[Kind]) {
         self.changed(kinds, |scope| mount.is_none_or(|m| covers(scope.mount.as_ref(), m)));
     }
 
-    /// What MCP-AX says of the tools of `mount` changed, which most are not shown.
+    /// Notifies of changed annotations of `mount`, which most clients do not see.
     pub fn annotations_changed(&self, mount: &Segment) {
         self.changed(&[Kind::Tools], |scope| scope.annotated && covers(scope.mount.as_ref(), mount));
     }
 
-    /// What registered servers list changed: the lists of some mounts, and of others only what MCP-AX says of their tools. Everybody is
-    /// told once. Gates hear with it that the gates below changed.
+    /// Notifies of changes among registered servers: the lists of some mounts, and only the annotations of others. Each receiver is
+    /// notified once. Gates also learn that the gates below changed.
     pub fn registered_changed(&self, lists: &BTreeSet<Segment>, annotations: &BTreeSet<Segment>, is_subtree_changed: bool) {
         let within = |scope: &ViewKey, mounts: &BTreeSet<Segment>| match &scope.mount {
             Some(mount) => mounts.contains(mount),
@@ -188,7 +188,7 @@ impl Hub {
         }
     }
 
-    /// A registered server notified something that is for everybody: each session hears it, and gates above whatever their era.
+    /// Passes on a notification of a registered server to every session, and to gates above of any era.
     pub fn relayed(&self, mount: &Segment, notification: &Notification) {
         for session in self.every_session() {
             if covers(session.opening.mount.as_ref(), mount) {
@@ -198,7 +198,7 @@ impl Hub {
         self.to_gates_listening(mount, notification);
     }
 
-    /// Something that only those understand who read MCP-AX.
+    /// Passes on a notification understood only by readers of MCP-AX.
     pub fn noticed(&self, mount: &Segment, notification: &Notification) {
         for session in self.every_session() {
             let scope = session.scope();
@@ -209,7 +209,7 @@ impl Hub {
         self.to_gates_listening(mount, notification);
     }
 
-    /// What the stateless era has no filter for is sent to gates alone, which all want it.
+    /// Sends listening gates a notification for which the stateless era has no filter; all gates want it.
     fn to_gates_listening(&self, mount: &Segment, notification: &Notification) {
         for listener in self.all_listeners() {
             if listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount) {
@@ -218,7 +218,7 @@ impl Hub {
         }
     }
 
-    /// Lists changed for those whose scope it `concerns`.
+    /// Notifies of changed lists where `concerns` holds for the scope.
     fn changed(&self, kinds: &[Kind], concerns: impl Fn(&ViewKey) -> bool) {
         let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
         methods.sort_unstable();
@@ -242,21 +242,21 @@ impl Hub {
         }
     }
 
-    /// A resource of `mount` changed.
+    /// Notifies of a changed resource of `mount`.
     pub fn updated(&self, mount: &Segment, uri: &str, notification: &Notification) {
         for session in self.every_session() {
-            if let Some(shown) = session.subscriptions(|all| all.told(mount, uri)) {
+            if let Some(shown) = session.subscriptions(|all| all.shown_name(mount, uri)) {
                 session.notify(called(notification, uri, &shown).whole, Weight::Kept);
             }
         }
         for listener in self.all_listeners() {
-            if let Some(shown) = listener.wanted.told(mount, uri) {
+            if let Some(shown) = listener.wanted.shown_name(mount, uri) {
                 listener.send(&called(&untagged(notification), uri, &shown), Weight::Kept);
             }
         }
     }
 
-    /// Something that concerns one principal.
+    /// Passes on a notification to a principal.
     pub fn to_principal(&self, mount: &Segment, principal: &Principal, notification: &Notification) {
         for session in self.every_session() {
             if covers(session.opening.mount.as_ref(), mount) && session.opening.entered.principal == *principal {
@@ -265,7 +265,7 @@ impl Hub {
         }
     }
 
-    /// Something that concerns one session.
+    /// Passes on a notification to a session.
     pub fn to_session(&self, session: &Session, notification: &Notification) {
         if notification.method == "notifications/message" {
             if asks::level_of(notification).is_none_or(|l| l >= session.log_level()) {
@@ -276,7 +276,7 @@ impl Hub {
         session.notify(notification.whole.clone(), Weight::Kept);
     }
 
-    /// Something a shared server said to nobody in particular. Where it may concern one of several principals, none is told.
+    /// Passes on a notification of a shared server without an addressee. Where it may concern one of several principals, none gets it.
     pub fn broadcast(&self, mount: &Segment, notification: &Notification, near: &[Arc<Back>]) {
         let sessions: Vec<_> = self.every_session().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
         let mut principals = sessions.iter().map(|s| &s.opening.entered.principal).chain(near.iter().map(|b| &b.caller.principal));
@@ -296,16 +296,16 @@ impl Hub {
     }
 
     /// Ends every session and every listener's stream.
-    pub fn end(&self) {
+    pub fn end_all(&self) {
         let sessions: Vec<_> =
             self.sessions.write().unwrap_or_else(PoisonError::into_inner).drain().map(|(_, open)| open.session).collect();
-        sessions.iter().for_each(|s| s.end());
+        sessions.iter().for_each(|s| s.end_session());
         for listener in self.all_listeners() {
-            listener.end();
+            listener.end_stream();
         }
     }
 
-    /// The sessions that are open now.
+    /// Sessions open now.
     pub fn every_session(&self) -> Vec<Arc<Session>> {
         self.sessions.read().unwrap_or_else(PoisonError::into_inner).values().map(|open| Arc::clone(&open.session)).collect()
     }
@@ -330,7 +330,7 @@ fn tagged(params: &[u8], id: &[u8]) -> Vec<u8> {
     splice::edit(params, &[("_meta", Change::Set(&meta))])
 }
 
-/// With the name by which whoever is told knows the resource. Where that is its server's, every byte stays.
+/// Replaces the URI by the receiver's name for the resource. An equal name leaves every byte.
 fn called(updated: &Notification, uri: &str, shown: &str) -> Notification {
     if uri == shown {
         return updated.clone();
@@ -340,7 +340,7 @@ fn called(updated: &Notification, uri: &str, shown: &str) -> Notification {
     Notification { params: Bytes::from(params).into(), whole, ..updated.clone() }
 }
 
-/// Without the tag of the subscription on the other side.
+/// Removes the tag of the subscription on the other side.
 fn untagged(notification: &Notification) -> Notification {
     let Some(meta) = notification.params.members().get("_meta").map(<[u8]>::to_vec) else {
         return notification.clone();

@@ -1,4 +1,4 @@
-//! The tree: what is mounted, what it offers, what each caller is shown of it. Whether a call may be made is not decided here.
+//! Tree: mounts, their catalogs, and each caller's view. Does not decide about calls.
 
 pub mod annotation;
 pub mod asks;

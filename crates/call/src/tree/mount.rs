@@ -1,6 +1,6 @@
-//! A mount at run time: its state for people to see, the connections it has, and what its server says outside of calls.
+//! A mount at run time: its state for people, its connections, and its server's messages outside of calls.
 //!
-//! Starting and restarting is in `supervise.rs`. Calls are not decided on here.
+//! `supervise.rs` starts and restarts it. Does not decide about calls.
 
 pub mod agreement;
 pub mod connections;
@@ -30,33 +30,33 @@ use crate::tree::registration::Registration;
 use crate::tree::role::Role;
 use crate::words::shares::Places;
 
-pub use crate::tree::mount::agreement::{Honoured, wanted_lists};
+pub use crate::tree::mount::agreement::{AnnouncedChanges, wanted_lists};
 pub use crate::tree::mount::connections::Connections;
 pub use crate::tree::mount::lease::Lease;
-pub use crate::tree::mount::left::Left;
+pub use crate::tree::mount::left::LeftSubscriptions;
 use crate::tree::mount::recent::Recent;
 pub use crate::tree::mount::state::{Phase, State};
-use crate::tree::mount::subscribed::Subscribed;
+use crate::tree::mount::subscribed::ResourceSubscriptions;
 pub use crate::tree::mount::subscribed::{AGREES_WITHIN, Edition};
 pub use crate::tree::mount::unavailable::Unavailable;
 
-/// A mount.
+/// A mount at run time.
 pub struct Mount {
     pub config: Arc<resolved::Mount>,
     pub gate: Arc<GateTree>,
     pub opens: Arc<dyn Opens>,
     pub connections: Connections,
-    /// Where its server registered itself; `None`: the configuration put it here.
+    /// Registration of the server; `None` for a configured mount.
     pub registration: Option<Registration>,
-    /// What the server said about itself, at its last connection.
+    /// Server's description of itself, from its last connection.
     pub known: ArcSwapOption<Negotiated>,
-    /// The part that the server plays since its last connection.
+    /// Role of the server since its last connection.
     pub role: ArcSwap<Role>,
     pub catalog: ArcSwap<Catalog>,
-    /// Counts how often what is known of its tools has changed, besides what it lists.
+    /// Counts changes of what is known of the tools, besides their lists.
     pub edition: AtomicU64,
     pub state: ArcSwap<State>,
-    /// Number of answers that had the id of another request.
+    /// Number of answers with the id of another request.
     pub misanswers: AtomicU64,
     /// Fires when the mount is taken out of the tree.
     pub gone: CancellationToken,
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Mount {
 }
 
 impl Mount {
-    /// `registration`: of a server that registered itself.
+    /// Makes a mount; `registration` is that of a server that registered itself.
     pub fn new(config: Arc<resolved::Mount>, gate: &Arc<GateTree>, opens: Arc<dyn Opens>, registration: Option<Registration>) -> Arc<Self> {
         let metrics = gate.record.metrics.mount(config.name.as_str());
         Arc::new(Self {
@@ -98,18 +98,18 @@ impl Mount {
         })
     }
 
-    /// What is known of its tools has changed, and not what it lists.
+    /// Notes changed knowledge about the tools, with unchanged lists.
     pub fn note_anew(&self) {
         self.edition.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets the state people see, and tells whoever waits for it.
+    /// Sets the state that people see, and wakes those who wait for it.
     pub fn enter(&self, state: State) {
         self.set_state(state);
         self.gate.mounts.changed.notify_waiters();
     }
 
-    /// Sets the state people see.
+    /// Sets the state that people see.
     pub fn set_state(&self, state: State) {
         let (old, phase) = (self.state.load(), state.phase);
         let since = if old.phase == phase { old.since } else { state.since };
@@ -122,7 +122,7 @@ impl Mount {
         });
     }
 
-    /// Trouble in a sentence for everybody: what the process wrote is not in it.
+    /// Trouble, in a sentence for everybody, without the process's own output.
     pub fn trouble(&self) -> String {
         let state = self.state.load();
         match (&state.error, state.phase) {
@@ -132,7 +132,7 @@ impl Mount {
         }
     }
 
-    /// Waits until it is neither starting nor without the connection it had, or `longest` has passed.
+    /// Waits until the mount neither starts nor has lost its connection, or `longest` has passed.
     pub async fn settle(&self, longest: Duration) {
         let settled = async {
             loop {
@@ -159,12 +159,12 @@ impl Mount {
         }
     }
 
-    /// What the server said about itself, at its last connection.
+    /// Server's description of itself, from its last connection.
     pub fn negotiated(&self) -> Option<Arc<Negotiated>> {
         self.known.load_full()
     }
 
-    /// The reason why no call can be made at present.
+    /// Reason for which no call can be made at present.
     pub fn unavailable(&self) -> Unavailable {
         let state = self.state.load();
         if let Some(registration) = &self.registration {
@@ -174,7 +174,7 @@ impl Mount {
         Unavailable::Unconnected { mount, why, since: state.since, next_try: state.next_try }
     }
 
-    /// Ends every connection.
+    /// Closes every connection.
     pub async fn close(&self) {
         self.gone.cancel();
         let instances: Vec<_> = {

@@ -1,4 +1,4 @@
-//! The port of whatever answers calls: one live connection, what opens it, and why it gave no answer. What carries messages is not known here.
+//! Port for everything that answers calls: a live connection, its opener, and its errors. Does not know what carries messages.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -31,37 +31,36 @@ pub type Member = (&'static str, &'static [u8]);
 
 /// A request on its way to a server.
 #[derive(Debug)]
-pub struct Outgoing<'a> {
-    /// The method.
+pub struct OutgoingRequest<'a> {
     pub method: &'a str,
-    /// The params, names and `_meta` already those of this server.
+    /// Params with the names and the `_meta` of this server.
     pub params: Cow<'a, Object>,
-    /// What goes into `Mcp-Name` (stateless era over HTTP).
+    /// Value of `Mcp-Name` (stateless era over HTTP).
     pub name: Option<&'a str>,
     /// `Mcp-Param-*` headers (stateless era over HTTP).
     pub param_headers: Vec<(String, String)>,
     /// W3C trace context for the next hop.
     pub trace: Option<&'a TraceContext>,
-    /// Longest silence, where that is another time than the mount's.
+    /// Longest silence, if other than the mount's.
     pub limit: Option<Duration>,
-    /// The result may be poured, with these members where it lacks them; `None`: it is wanted as a whole.
+    /// Members to add to a result that may be poured; `None` for a result wanted whole.
     pub pour: Option<&'static [Member]>,
 }
 
-impl<'a> Outgoing<'a> {
-    /// A request that needs neither headers nor tracing.
+impl<'a> OutgoingRequest<'a> {
+    /// Makes a request without headers and tracing.
     pub fn plain(method: &'a str, params: impl Into<Object>) -> Self {
         Self { method, params: Cow::Owned(params.into()), name: None, param_headers: Vec::new(), trace: None, limit: None, pour: None }
     }
 }
 
-/// Why a server gave no answer.
+/// Reasons why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
     /// The caller withdrew, so nobody waits.
     #[error("the call was cancelled")]
     Cancelled,
-    /// It is a gate, and others can listen in on the way to it.
+    /// The server is a gate, and others can listen in on the way.
     #[error(
         "it is a gate, and is reached without TLS 1.3, so that others can listen in: give it a certificate (`banyan ca init` there) and \
          write https:// in its `url`, or say `insecure = true` in this mount"
@@ -70,29 +69,28 @@ pub enum UpstreamError {
     /// The connection or process ended; whether the call took effect is not known.
     #[error("{0}")]
     Lost(String),
-    /// It is a gate that has this one below it.
+    /// The server is a gate with this gate below it.
     #[error(
         "it is, or leads to, this very gate: its tools would be listed within themselves. Take it out of the configuration of one of the gates"
     )]
     Loop,
-    /// It answered what is no MCP.
+    /// The answer is no MCP.
     #[error("{0}")]
     Malformed(String),
-    /// It refused at the level of HTTP.
     #[error("it answered HTTP {status}: {body}")]
     Refused {
-        /// The status.
+        /// HTTP status.
         status: u16,
-        /// The beginning of the body.
+        /// Beginning of the body.
         body: String,
     },
-    /// It has forgotten our session; the call did not take effect.
+    /// The server has forgotten our session; the call did not take effect.
     #[error("it has forgotten our session")]
     SessionLost,
-    /// Somebody must sign in first.
+    /// A person must sign in first.
     #[error("it needs a sign-in: {0}")]
     SignIn(String),
-    /// It went on for longer than any request may, whatever it said of its progress.
+    /// The request took longer than any may, whatever progress was reported.
     #[error("it had not answered after {0:?}, which is the longest that a request may take there")]
     Endless(Duration),
     /// Nothing came for as long as the mount allows.
@@ -101,25 +99,25 @@ pub enum UpstreamError {
     /// The answer is larger than allowed.
     #[error("its answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// It does not tell when a resource changes.
+    /// The server does not announce changes of a resource.
     #[error("it does not tell when this changes: {0}")]
     Untold(String),
-    /// It can't be reached; the call did not take effect.
+    /// The server can't be reached; the call did not take effect.
     #[error("{0}")]
     Unreachable(String),
 }
 
 impl UpstreamError {
-    /// Whether it stays as it is until somebody changes the configuration of a gate.
+    /// Checks for an error that lasts until a person changes a gate's configuration.
     pub fn is_for_people(&self) -> bool {
         matches!(self, Self::Exposed | Self::Loop)
     }
 }
 
-/// One live connection to whatever answers calls: an MCP server, rooms, a device.
+/// A live connection to anything that answers calls: an MCP server, rooms, a device.
 pub trait Upstream: Any + Debug + Send + Sync {
-    /// Sends one request and waits for its answer; what comes before goes to `back`.
-    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>>;
+    /// Sends a request and waits for its answer; earlier messages go to `back`.
+    fn call<'a>(&'a self, out: &'a OutgoingRequest<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>>;
 
     /// Sends a whole notification.
     fn notify<'a>(&'a self, method: &'a str, whole: Bytes) -> BoxFuture<'a, ()>;
@@ -127,18 +125,18 @@ pub trait Upstream: Any + Debug + Send + Sync {
     /// Waits until the connection is gone by itself.
     fn lost(&self) -> BoxFuture<'_, ()>;
 
-    /// Checks that it is gone by itself.
+    /// Checks that the connection is gone by itself.
     fn is_lost(&self) -> bool;
 
-    /// Ends it: a process is asked to stop, a session is deleted.
+    /// Closes the connection: stops a process, deletes a session.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Traits that callers and lists go by.
+    /// Traits of the connection.
     fn traits(&self) -> UpstreamTraits {
         UpstreamTraits::default()
     }
 
-    /// Why it is gone, in a sentence for people.
+    /// Reason for the connection's end, in a sentence for people.
     fn last_words(&self) -> String {
         "the connection was closed".into()
     }
@@ -147,50 +145,50 @@ pub trait Upstream: Any + Debug + Send + Sync {
 /// Traits of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpstreamTraits {
-    /// Each call has a connection of its own, so that one that breaks says nothing of the server.
+    /// Each call has a connection of its own, so that a broken one says nothing about the server.
     pub has_own_connections: bool,
     /// Calls go over the link of a gate below.
     pub is_linked: bool,
-    /// Its tools have paths for names, as those of a gate.
+    /// The tools have paths as names, like those of a gate.
     pub has_paths: bool,
 }
 
-/// A new connection, and what its server said about itself.
-pub type Opened = (Box<dyn Upstream>, Negotiated);
+/// A new connection, and the server's description of itself.
+pub type NewConnection = (Box<dyn Upstream>, Negotiated);
 
-/// Opens connections of one mount. Each family hands in its own.
+/// Opens connections of a mount. Each family hands in its own opener.
 pub trait Opens: Send + Sync {
-    /// Opens one for `owner`, which says `identity` about itself. Nothing is tried twice.
-    fn open<'a>(&'a self, mount: &'a Arc<Mount>, owner: Owner, identity: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>>;
+    /// Opens a connection for `owner`, with `identity` as the client. Does not retry.
+    fn open<'a>(&'a self, mount: &'a Arc<Mount>, owner: Owner, identity: Identity) -> BoxFuture<'a, Result<NewConnection, UpstreamError>>;
 
-    /// How the server is reached, in a word for people: `stdio`, `http`, `sse`, `link`, or the name of its family.
+    /// Way to reach the server, in a word for people: `stdio`, `http`, `sse`, `link`, or the name of its family.
     fn kind(&self) -> &'static str;
 
-    /// By what the server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.
+    /// Identity of the server for pins. Leaves out environment and headers, which hold changing things such as tokens.
     fn identity(&self) -> String;
 
-    /// Checks that its tools are offered by many, each of them known by itself, of whom none is a gate.
+    /// Checks for tools offered by many parts, each with an identity of its own, and none a gate.
     fn has_parts(&self) -> bool {
         false
     }
 
-    /// Whose a tool is among those.
+    /// Part to which a tool belongs.
     fn part_of<'t>(&self, _tool: &'t str) -> &'t str {
         ""
     }
 }
 
-/// A kind of upstream that is no MCP server.
+/// A kind of upstream other than MCP servers.
 pub trait Family: Send + Sync {
-    /// The name that mounts of this kind have in the configuration: `FamilySettings::FAMILY`.
+    /// Name of the family in the configuration: `FamilySettings::FAMILY`.
     fn name(&self) -> &'static str;
 
-    /// Opens connections of a mount; `None`: that is not of this kind.
+    /// Makes the opener of a mount; `None` for mounts of other kinds.
     fn opens(&self, mount: &Arc<resolved::Mount>) -> Option<Arc<dyn Opens>>;
 }
 
 impl Mount {
-    /// Opens a connection for `owner`, which says `identity` about itself.
+    /// Opens a connection for `owner`, with `identity` as the client.
     pub async fn open(self: &Arc<Self>, owner: Owner, identity: Identity) -> Result<Arc<Instance>, UpstreamError> {
         let limit = self.config.start_timeout;
         let (upstream, negotiated) = match tokio::time::timeout(limit, self.opens.open(self, owner, identity)).await {
@@ -202,28 +200,33 @@ impl Mount {
     }
 }
 
-/// One live connection to a server.
+/// A live connection to a server, with its limits.
 #[derive(Debug)]
 pub struct Instance {
-    /// Carries its messages.
+    /// Carrier of messages.
     pub upstream: Box<dyn Upstream>,
     pub traits: UpstreamTraits,
-    /// What it said about itself.
+    /// Server's description of itself.
     pub negotiated: Negotiated,
-    /// Longest silence of a request that says nothing of that itself.
+    /// Longest silence of a request without a limit of its own.
     pub timeout: Duration,
-    /// Longest time of any request, whatever the server says of its progress.
+    /// Longest time of any request, whatever progress is reported.
     pub longest: Duration,
 }
 
 impl Instance {
-    /// Sends one request and waits for its answer, as long as it gives signs of life; what comes before goes to `back`.
-    pub async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    /// Sends a request and waits for its answer, as long as there are signs of life; earlier messages go to `back`.
+    pub async fn request(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         self.request_since(out, back, clock::now()).await
     }
 
-    /// The same for a caller that has looked at the clock.
-    pub async fn request_since(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>, began: Instant) -> Result<Answer, UpstreamError> {
+    /// Sends a request that began at `began`, for a caller that has read the clock.
+    pub async fn request_since(
+        &self,
+        out: &OutgoingRequest<'_>,
+        back: Option<&Arc<Back>>,
+        began: Instant,
+    ) -> Result<Answer, UpstreamError> {
         let mut silence = Silence::new(out.limit.unwrap_or(self.timeout), self.longest, began);
         let mut request = pin!(self.stand(out, back));
         let answer = poll_fn(|cx| match request.as_mut().poll(cx) {
@@ -236,14 +239,14 @@ impl Instance {
         };
         if let Some(back) = back {
             back.cancel.cancel();
-            // The connection tells the server that nobody waits any more. Without a way back it does when the request is let go of.
+            // The connection cancels at the server by `back`, or without it when the request is dropped.
             drop(Box::pin(tokio::time::timeout(Duration::from_secs(1), &mut request)).await);
         }
         Err(over)
     }
 
-    /// Sends a request that may stand open for as long as somebody wants: a stream of what happens.
-    pub async fn stand(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    /// Sends a request that may stay open without limit: a stream of events.
+    pub async fn stand(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         self.upstream.call(out, back).await
     }
 
@@ -254,17 +257,17 @@ impl Instance {
         }
     }
 
-    /// Whether each call has a connection of its own, so that one that breaks says nothing of the server.
+    /// Checks for a connection of its own for each call, so that a broken one says nothing about the server.
     pub fn is_http(&self) -> bool {
         self.traits.has_own_connections
     }
 
-    /// Whether it goes over the link of a gate below.
+    /// Checks for calls over the link of a gate below.
     pub fn is_linked(&self) -> bool {
         self.traits.is_linked
     }
 
-    /// The id under which it says that it is a gate.
+    /// Id by which the server claims to be a gate.
     pub fn gate_id(&self) -> Option<String> {
         match mcpax::peer(&self.negotiated.capabilities) {
             Peer::Gate(id) => Some(id),
@@ -272,37 +275,37 @@ impl Instance {
         }
     }
 
-    /// The era it speaks.
+    /// Era spoken.
     pub fn era(&self) -> Era {
         self.negotiated.era
     }
 
-    /// Waits until the connection is gone by itself. One over HTTP is never seen to go, unless a link carries it.
+    /// Waits until the connection is gone by itself. Over HTTP a server is never seen to go, unless a link carries the connection.
     pub async fn lost(&self) {
         self.upstream.lost().await;
     }
 
-    /// Whether it is gone by itself.
+    /// Checks that the connection is gone by itself.
     pub fn is_lost(&self) -> bool {
         self.upstream.is_lost()
     }
 
-    /// Ends it: a process is asked to stop, a session is deleted.
+    /// Closes the connection: stops a process, deletes a session.
     pub async fn close(&self) {
         self.upstream.close().await;
     }
 }
 
-/// Whose connection it is.
+/// Owner of a connection.
 #[derive(Debug, Clone)]
 pub enum Owner {
-    /// One client session's own.
+    /// A client session.
     Session(Weak<Session>),
-    /// Everybody's.
+    /// Everybody.
     Shared,
 }
 
-/// Where a connection hands what no call of its own explains.
+/// Receiver of a connection's messages outside of its calls.
 #[derive(Debug, Clone)]
 pub struct Inbox {
     pub mount: Weak<Mount>,
@@ -310,13 +313,13 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// A notification that belongs to none of the calls in flight (`near`: those there are).
+    /// Takes a notification that belongs to none of the calls in flight, `near`.
     pub fn notified(&self, notification: &Notification, near: &[Arc<Back>]) {
         if let Some(mount) = self.mount.upgrade() {
             mount.notified(&self.owner, notification, near);
         }
     }
-    /// An answer came that has the id of another request.
+    /// Notes an answer with the id of another request.
     pub fn misanswered(&self) {
         if let Some(mount) = self.mount.upgrade() {
             mount.misanswered();

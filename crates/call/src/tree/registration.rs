@@ -1,4 +1,4 @@
-//! What a mount that was registered has beside other mounts. Not how it came to be.
+//! Registration behind a mount: data that other mounts lack. Does not register servers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,35 +12,35 @@ use mesh_proto::refusal::SessionEnd;
 
 use crate::tree::mount::Unavailable;
 
-/// The registration behind a mount.
+/// Registration behind a mount.
 #[derive(Debug)]
 pub struct Registration {
     pub session: SessionKey,
     pub subserver_id: NodeId,
     pub principal: Arc<str>,
-    /// Who it says it is, and whether that is proved.
+    /// Authority claimed, and `true` if proved.
     pub authority: Option<(String, bool)>,
-    /// Set if it registered as a gate.
+    /// The server registered as a gate.
     pub is_gate: bool,
     pub auth_scope: AuthScope,
-    /// Zero: it sends no heartbeats.
+    /// Interval of heartbeats; zero for none.
     pub interval: Duration,
-    /// Whether what it notifies is for everybody.
+    /// Notifications of the server are for everybody.
     pub notifies: bool,
-    /// Why it is not there, and since when.
-    pub lost: ArcSwapOption<Lost>,
+    /// Reason and time of its absence.
+    pub lost: ArcSwapOption<Absence>,
 }
 
-/// A registered server that is not there at present.
+/// Reason and time of a registered server's absence.
 #[derive(Debug)]
-pub struct Lost {
+pub struct Absence {
     degraded: DegradedTool,
     since: SystemTime,
 }
 
 impl Registration {
-    /// The registration of a session.
-    pub fn of(session: &Session) -> Self {
+    /// Reads the registration of a session.
+    pub fn of_session(session: &Session) -> Self {
         Self {
             session: session.key,
             subserver_id: session.subserver_id,
@@ -54,13 +54,13 @@ impl Registration {
         }
     }
 
-    /// It is not there.
+    /// Notes that the server is away.
     pub fn lose(&self, degraded: DegradedTool) {
         let since = SystemTime::now().checked_sub(degraded.since.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
-        self.lost.store(Some(Arc::new(Lost { degraded, since })));
+        self.lost.store(Some(Arc::new(Absence { degraded, since })));
     }
 
-    /// The reason for callers while the server is not there (AX-61): since it was lost, or since it could not be reached.
+    /// Reason for a caller while the server is away (AX-61), with the time of its loss, or of the first failure to reach it.
     pub fn degraded(&self, unreachable_since: SystemTime) -> Unavailable {
         if let Some(lost) = self.lost.load().as_ref() {
             return Unavailable::Degraded(lost.degraded, lost.since);

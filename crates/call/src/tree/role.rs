@@ -1,35 +1,35 @@
-//! The part that the server behind a mount plays: a server, or another gate, and on whose word. A gate below is trusted with more than a
-//! server, so whoever runs this gate says which mounts are gates, or a certificate does; a server's own word makes nothing laxer.
+//! Role of a mounted server: a server, or another gate, and by whose word. A gate is trusted with more than a server, so the operator names
+//! gates, or a certificate proves them; a server's own claim relaxes nothing.
 
 use crate::tree::mount::Mount;
 
-/// The part that a server plays.
+/// Role of a mounted server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Role {
-    /// A gate by its own word alone, since it was first seen: calls and names go through it as through a gate, and it is pinned and timed as
-    /// a server.
+    /// A gate by its own claim alone, since first seen: calls and names pass as through a gate, but pins and time limits are those of a
+    /// server.
     Declared,
     /// No gate.
     #[default]
     Server,
-    /// A server that was no gate when it was first seen, and says now that it is one: it stays a server.
+    /// A server when first seen that claims to be a gate by now; stays a server.
     Turned,
-    /// A gate by the configuration, or by what it proved when it registered.
+    /// A gate by the configuration, or by proof at registration.
     Vouched,
 }
 
 impl Role {
-    /// Checks whether calls and names go through it as through a gate.
+    /// Checks that calls and names pass as through a gate.
     pub fn is_gate(self) -> bool {
         matches!(self, Self::Declared | Self::Vouched)
     }
 
-    /// Checks whether its word counts as a gate's.
+    /// Checks that its word counts as a gate's.
     pub fn is_vouched(self) -> bool {
         self == Self::Vouched
     }
 
-    /// For people, where its own word and that of whoever runs this gate differ.
+    /// Note for people, where the server's claim and the operator's word differ.
     pub fn note(self, mount: &Mount) -> Option<String> {
         let name = &mount.config.name;
         let remedy = match &mount.registration {

@@ -1,5 +1,5 @@
-//! Limits on the time of a request: how long it may be without an answer or a sign of life, and how long it may take in all, for signs of
-//! life are the server's own word. What is done with one that goes beyond either is not known here.
+//! Time limits of a request: on its silence without an answer or a sign of life, and on its whole time, since signs of life are the
+//! server's own word. Does not act on a breach.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -10,10 +10,9 @@ use runtime::alarm::Alarm;
 use crate::tree::back::Back;
 use crate::tree::port::UpstreamError;
 
-/// Watches for a request that gives no sign of life for too long, or takes too long in all.
+/// Watches a request for too long a silence, or too long a time in all.
 pub struct Silence {
     alarm: Alarm,
-    /// Longest silence.
     allowed: Duration,
     /// Longest time in all.
     longest: Duration,
@@ -29,7 +28,7 @@ impl Silence {
         Self { alarm: Alarm::new(now, first), allowed, longest, began, end: now + first }
     }
 
-    /// Ready with the reason once the request has to end. Nobody is silent while a person is asked something; the time in all goes on.
+    /// Completes with the reason once the request must end. Silence does not count while a person is asked; the whole time does.
     pub fn poll(&mut self, back: Option<&Arc<Back>>, cx: &mut Context<'_>) -> Poll<UpstreamError> {
         loop {
             ready!(self.alarm.poll(self.end, cx));

@@ -1,4 +1,4 @@
-//! The tree as it is at one moment: every mount with what it offers, and the views made from it. Never changed, only replaced.
+//! A snapshot of the tree: every mount with its catalog, and the views made from it. Never changed, only replaced.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
@@ -21,52 +21,52 @@ use crate::tree::standing::{Standing, Standings};
 use crate::tree::view::View;
 use crate::words::view_key::ViewKey;
 
-/// More views than this are made anew each time; profiles times endpoints stay far below it.
+/// Most views kept; profiles times endpoints stay far below.
 const KEPT_VIEWS: usize = 4096;
 
-/// How long a view that nobody asks for is kept for the one that comes after it.
+/// Time for which an unused view is kept for its successor.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// Views of earlier trees of the same configuration, and since when there are later trees.
+/// Views of earlier trees of the same configuration, with the time since which they are earlier.
 type Views = HashMap<ViewKey, (Arc<View>, Instant), RandomState>;
 
-/// A snapshot.
+/// A snapshot of the tree.
 pub struct Tree {
-    /// No other snapshot has it.
+    /// Unique number.
     number: u64,
     pub config: Arc<Config>,
     pub branches: Vec<Branch>,
-    /// Where each mount stands in `branches`.
+    /// Place of each mount in `branches`.
     places: HashMap<Segment, usize, RandomState>,
     views: RwLock<HashMap<ViewKey, Arc<View>, RandomState>>,
     before: Views,
     standings: Standings,
 }
 
-/// One mount in a snapshot. Every call takes one with it, so clones share everything.
+/// A mount in a snapshot. Every call carries one, so clones share everything.
 #[derive(Debug, Clone)]
-pub struct Branch(Arc<Seen>);
+pub struct Branch(Arc<BranchData>);
 
-/// A mount as it was seen.
+/// Data of a mount at the time of the snapshot.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct BranchData {
     pub mount: Arc<Mount>,
     pub catalog: Arc<Catalog>,
-    /// What the server said about itself; `None` before it first answered.
+    /// Server's description of itself; `None` before its first answer.
     pub negotiated: Option<Arc<Negotiated>>,
-    /// Whether it says that it has resources.
+    /// The server claims to have resources.
     pub has_resources: bool,
-    /// The part that the server plays.
+    /// Role of the server.
     pub role: Role,
-    /// Whether it was there and is not at present.
+    /// The server was there and is away.
     pub is_lost: bool,
-    /// How often what is known of its tools has changed.
+    /// Counts changes of what is known of the tools.
     pub edition: u64,
 }
 
 impl Branch {
-    /// The mount as it is now. `before`: as it was, so that what it said about itself is read once.
-    fn of(mount: &Arc<Mount>, before: Option<&Self>) -> Self {
+    /// Reads the mount as it is now; `before` spares reading the same description again.
+    fn of_mount(mount: &Arc<Mount>, before: Option<&Self>) -> Self {
         let negotiated = mount.negotiated();
         let (catalog, is_lost) = (mount.catalog.load_full(), mount.state.load().phase == Phase::Degraded);
         let edition = mount.edition.load(Ordering::Relaxed);
@@ -81,21 +81,21 @@ impl Branch {
             {
                 return before.clone();
             }
-            let before = Seen::clone(before);
-            return Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, is_lost, edition, ..before }));
+            let before = BranchData::clone(before);
+            return Self(Arc::new(BranchData { mount: Arc::clone(mount), catalog, is_lost, edition, ..before }));
         }
         let has_resources = negotiated.as_ref().is_some_and(|n| era::declares(&n.capabilities, "resources"));
-        // Before the server has answered there is nothing that could go through it.
+        // Nothing can pass before the server has answered.
         let role = if negotiated.is_some() { **mount.role.load() } else { Role::Server };
-        Self(Arc::new(Seen { mount: Arc::clone(mount), catalog, negotiated, has_resources, role, is_lost, edition }))
+        Self(Arc::new(BranchData { mount: Arc::clone(mount), catalog, negotiated, has_resources, role, is_lost, edition }))
     }
 
-    /// Checks whether calls and names go through it as through a gate.
+    /// Checks that calls and names pass as through a gate.
     pub fn is_gate(&self) -> bool {
         self.role.is_gate()
     }
 
-    /// Checks whether a gate of this id stands behind it, as it says.
+    /// Checks for a gate of this id behind the mount, by its own claim.
     pub fn has_gate(&self, id: &str) -> bool {
         let own = || self.negotiated.as_ref().is_some_and(|said| mcpax::peer(&said.capabilities) == Peer::Gate(id.to_owned()));
         self.is_gate() && (self.catalog.subtree.iter().any(|below| below == id) || own())
@@ -103,14 +103,14 @@ impl Branch {
 }
 
 impl Deref for Branch {
-    type Target = Seen;
+    type Target = BranchData;
 
-    fn deref(&self) -> &Seen {
+    fn deref(&self) -> &BranchData {
         &self.0
     }
 }
 
-/// A tree, and what one caller is shown of it.
+/// A tree, and a caller's view of it.
 #[derive(Clone)]
 pub struct Sight {
     pub tree: Arc<Tree>,
@@ -118,21 +118,21 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// What `caller` is shown of `tree`.
-    pub fn of(tree: Arc<Tree>, caller: &Caller) -> Self {
+    /// Finds the view of `caller`.
+    pub fn of_caller(tree: Arc<Tree>, caller: &Caller) -> Self {
         Self { view: tree.shown(caller), tree }
     }
 }
 
 impl Tree {
-    /// A tree without branches.
+    /// Makes a tree without branches.
     pub fn new(config: Arc<Config>) -> Self {
-        Self::of(config, Vec::new(), Views::default())
+        Self::from_branches(config, Vec::new(), Views::default())
     }
 
-    /// The tree that comes after this one: of these mounts, as they are now.
+    /// Makes the next tree from the mounts as they are now.
     pub fn then(&self, config: Arc<Config>, mounts: &[Arc<Mount>]) -> Self {
-        let branches = mounts.iter().map(|mount| Branch::of(mount, self.branch(&mount.config.name))).collect();
+        let branches = mounts.iter().map(|mount| Branch::of_mount(mount, self.branch(&mount.config.name))).collect();
         let mut before = Views::default();
         if Arc::ptr_eq(&config, &self.config) {
             let (views, now) = (self.views.read().unwrap_or_else(PoisonError::into_inner), Instant::now());
@@ -140,10 +140,10 @@ impl Tree {
             before.extend(late.map(|(key, kept)| (key.clone(), kept.clone())));
             before.extend(views.iter().map(|(key, view)| (key.clone(), (Arc::clone(view), now))));
         }
-        Self::of(config, branches, before)
+        Self::from_branches(config, branches, before)
     }
 
-    fn of(config: Arc<Config>, branches: Vec<Branch>, before: Views) -> Self {
+    fn from_branches(config: Arc<Config>, branches: Vec<Branch>, before: Views) -> Self {
         let places = branches.iter().enumerate().map(|(place, b)| (b.mount.config.name.clone(), place)).collect();
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
@@ -157,12 +157,12 @@ impl Tree {
         }
     }
 
-    /// The number of this snapshot, which no other has.
+    /// Unique number of this snapshot.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// What `key` shows; made at its first use. Nothing, where its profile is not there.
+    /// View of `key`, made on first use; empty if its profile is missing.
     pub fn view(&self, key: &ViewKey) -> Arc<View> {
         if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(key) {
             return Arc::clone(view);
@@ -176,39 +176,39 @@ impl Tree {
         view
     }
 
-    /// What `caller` is shown.
+    /// View of `caller`.
     pub fn shown(&self, caller: &Caller) -> Arc<View> {
         caller.shown.or(self.number, || self.view(&caller.scope))
     }
 
-    /// What `caller` may do here, by the rules that are in force.
+    /// Standing of `caller` under the rules in force.
     pub fn standing(&self, caller: &Caller) -> Arc<Standing> {
-        caller.standing.or(self.number, || self.standings.of(self, &caller.subject))
+        caller.standing.or(self.number, || self.standings.of_subject(self, &caller.subject))
     }
 
-    /// The branches that `scope` covers, with their places.
+    /// Branches within `scope`, with their places.
     pub fn within<'a>(&'a self, scope: &'a ViewKey) -> impl Iterator<Item = (usize, &'a Branch)> {
         let covers = |b: &Branch| scope.mount.as_ref().is_none_or(|s| *s == b.mount.config.name);
         let is_round = |b: &Branch| scope.is_seated && b.mount.opens.has_parts();
         self.branches.iter().enumerate().filter(move |(_, b)| covers(b) && !is_round(b))
     }
 
-    /// The branch of a mount.
+    /// Finds the branch of a mount.
     pub fn branch(&self, name: &Segment) -> Option<&Branch> {
         self.branches.get(*self.places.get(name)?)
     }
 
-    /// The ids of all gates below this one.
+    /// Ids of all gates below this one.
     pub fn gates_below(&self) -> BTreeSet<&str> {
         self.branches.iter().flat_map(|b| &b.catalog.subtree).map(String::as_str).collect()
     }
 
-    /// Whether `key` names a profile that is not there: what it shows is not known then.
+    /// Checks for a missing profile, under which nothing is shown.
     pub fn lacks_profile(&self, key: &ViewKey) -> bool {
         !key.profile.is_empty() && self.profile(&key.profile).is_none()
     }
 
-    /// The profile of that name.
+    /// Finds a profile by name.
     pub fn profile(&self, name: &str) -> Option<&Arc<Profile>> {
         self.config.profiles.iter().find(|p| &*p.name == name)
     }

@@ -1,5 +1,5 @@
-//! What one caller may do in one snapshot of the tree: decided once for each tool where neither arguments nor the time matter, and asked
-//! anew where they do. Refuses nobody: `call/authorize.rs` does.
+//! Standing of a caller in a snapshot of the tree: decided once for each tool where neither arguments nor time matter, and each time where
+//! they do. Refuses nobody; `way/authorize.rs` does.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -17,25 +17,25 @@ use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::Page;
 use crate::words::view_key::ViewKey;
 
-/// More callers than this are looked at anew each time they come.
+/// Most callers whose standing is kept.
 const KEPT: usize = 1024;
 
 /// Places of servers in a tree.
 pub type Places = BTreeSet<usize>;
 
-/// The callers of one snapshot.
+/// Callers of a snapshot.
 #[derive(Default)]
 pub struct Standings(RwLock<HashMap<Arc<Subject>, Arc<Standing>, RandomState>>);
 
 type Lists = HashMap<(ViewKey, Kind), Arc<Vec<Page>>, RandomState>;
 
-/// One caller in one snapshot.
+/// Standing of a caller in a snapshot.
 pub struct Standing {
-    /// Who it is, with the groups of the configuration.
+    /// Subject, with its groups in the configuration.
     pub subject: Subject,
-    /// What is known of a call of each tool: by branch, and place in its catalog.
-    tools: Vec<Box<[OnceLock<Settled>]>>,
-    /// Whether something is known of every tool.
+    /// Decisions about calls of each tool, by branch and place in its catalog.
+    tools: Vec<Box<[OnceLock<EarlyDecision>]>>,
+    /// The calls of every tool have been judged.
     is_known: OnceLock<()>,
     /// Lists without what this caller may not use, in pages.
     lists: Mutex<Lists>,
@@ -43,20 +43,20 @@ pub struct Standing {
     servers: Mutex<HashMap<ViewKey, Arc<Places>, RandomState>>,
 }
 
-/// What is known before a call's arguments and time are.
+/// Decision before a call's arguments and time are known.
 #[derive(Clone, Debug)]
-pub enum Settled {
-    /// They matter.
+pub enum EarlyDecision {
+    /// The decision depends on arguments or time.
     Open {
-        /// And yet every call is denied.
+        /// Every call is denied nonetheless.
         hopeless: bool,
     },
-    /// They do not.
+    /// The decision depends on neither.
     To(Arc<Verdict>),
 }
 
-impl Settled {
-    /// Whether every call is denied.
+impl EarlyDecision {
+    /// Checks that every call is denied.
     pub fn is_hopeless(&self) -> bool {
         match self {
             Self::Open { hopeless } => *hopeless,
@@ -65,7 +65,7 @@ impl Settled {
     }
 }
 
-impl From<Foresight> for Settled {
+impl From<Foresight> for EarlyDecision {
     fn from(foresight: Foresight) -> Self {
         match foresight {
             Foresight::Open { hopeless } => Self::Open { hopeless },
@@ -75,8 +75,8 @@ impl From<Foresight> for Settled {
 }
 
 impl Standings {
-    /// Where `subject` stands in `tree`.
-    pub fn of(&self, tree: &Tree, subject: &Arc<Subject>) -> Arc<Standing> {
+    /// Standing of `subject` in `tree`.
+    pub fn of_subject(&self, tree: &Tree, subject: &Arc<Subject>) -> Arc<Standing> {
         if let Some(known) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(subject) {
             return Arc::clone(known);
         }
@@ -99,19 +99,19 @@ impl Standing {
         Self { subject, tools, is_known: OnceLock::new(), lists: Mutex::default(), servers: Mutex::default() }
     }
 
-    /// What is known of calls of the tool at this place.
-    pub fn tool(&self, policy: &Policy, tree: &Tree, place: (usize, usize), profile: &str) -> Option<Settled> {
+    /// Decision about calls of the tool at this place, as far as known.
+    pub fn tool(&self, policy: &Policy, tree: &Tree, place: (usize, usize), profile: &str) -> Option<EarlyDecision> {
         let (branch, offer) = tree.branches.get(place.0).and_then(|b| Some((b, b.catalog.tools.get(place.1)?)))?;
         let settled = self.tools.get(place.0)?.get(place.1)?;
         Some(settled.get_or_init(|| self.foresee(policy, &tool_target(branch, offer), profile)).clone())
     }
 
-    /// Whether something is known of every tool, so that asking costs nothing.
+    /// Checks that every tool has been judged, so that asking costs nothing.
     pub fn is_known(&self) -> bool {
         self.is_known.get().is_some()
     }
 
-    /// Finds out what can be known of every tool, which takes its time.
+    /// Judges every tool, which takes time.
     pub fn know(&self, policy: &Policy, tree: &Tree, profile: &str) {
         for (branch, tools) in self.tools.iter().enumerate() {
             for place in 0..tools.len() {
@@ -121,8 +121,8 @@ impl Standing {
         self.is_known.get_or_init(|| ());
     }
 
-    /// What is known of whatever else.
-    pub fn foresee(&self, policy: &Policy, target: &Target<'_>, profile: &str) -> Settled {
+    /// Judges any other target.
+    pub fn foresee(&self, policy: &Policy, target: &Target<'_>, profile: &str) -> EarlyDecision {
         policy.policies.foresee(&self.asked(target, profile)).into()
     }
 
@@ -135,7 +135,7 @@ impl Standing {
         Asked { subject: &self.subject, target, profile }
     }
 
-    /// A list that was made before.
+    /// Finds a list made before.
     pub fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<Vec<Page>>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&(key.clone(), kind)).cloned()
     }
@@ -145,18 +145,18 @@ impl Standing {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert((key.clone(), kind), Arc::clone(pages));
     }
 
-    /// The servers of which the caller can use anything, where somebody has looked before.
+    /// Servers of which the caller can use anything, if found out before.
     pub fn servers(&self, key: &ViewKey) -> Option<Arc<Places>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Keeps the servers of which the caller can use anything for the next time.
+    /// Keeps the servers of which the caller can use anything.
     pub fn keep_servers(&self, key: &ViewKey, servers: &Arc<Places>) {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), Arc::clone(servers));
     }
 }
 
-/// A tool as rules see it.
+/// Makes the target of rules for a tool.
 pub fn tool_target<'a>(branch: &'a Branch, offer: &'a Offer) -> Target<'a> {
     let (name, between) = offer.local.0.split_last().map_or(("", &[][..]), |(last, between)| (last.as_str(), between));
     let mounts = std::iter::once(&branch.mount.config.name).chain(between).map(Segment::as_str).collect();

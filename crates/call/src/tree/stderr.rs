@@ -1,15 +1,15 @@
-//! The last lines a child process wrote to its standard error. Bounded, whatever the child writes. Nothing is parsed.
+//! Last lines of a child process on its standard error. Bounded, whatever the child writes. Nothing is parsed.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 
-/// How many lines are kept.
+/// Number of lines kept.
 pub const KEPT_LINES: usize = 50;
 const LONGEST_LINE: usize = 2000;
 
-/// The kept lines.
+/// Last lines of a child process.
 #[derive(Debug)]
 pub struct Stderr {
     lines: Mutex<VecDeque<String>>,
@@ -23,7 +23,7 @@ impl Default for Stderr {
 }
 
 impl Stderr {
-    /// Adds a line, without control characters that could play with a terminal.
+    /// Adds a line, without control characters that could affect a terminal.
     pub fn push(&self, line: &str) {
         let clean: String = line.chars().filter(|c| !c.is_control() || *c == '\t').take(LONGEST_LINE).collect();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,16 +31,16 @@ impl Stderr {
             lines.pop_front();
         }
         lines.push_back(clean.clone());
-        // Nobody needs to be listening.
+        // There may be no listener.
         drop(self.live.send(clean));
     }
 
-    /// The lines, oldest first.
+    /// Lines, oldest first.
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// The lines from now on.
+    /// Lines from now on.
     pub fn follow(&self) -> broadcast::Receiver<String> {
         self.live.subscribe()
     }

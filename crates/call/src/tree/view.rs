@@ -1,5 +1,5 @@
-//! What one kind of client is shown: names as it takes them, lists ready to send, and the way back from a name to its owner.
-//! What no change touched is taken over from the view before. Which client gets which view is not decided here.
+//! View of a kind of client: names in its spelling, lists ready to send, and the way back from a name to its owner. Parts untouched by a
+//! change come from the view before. Does not choose views for clients.
 
 pub mod names;
 pub mod resources;
@@ -14,7 +14,7 @@ use config::resolved::{Config, Profile, Search};
 use mcp_proto::catalog::Kind;
 use mcp_proto::resource_index::ResourceIndex;
 
-use crate::tree::annotation::Noted;
+use crate::tree::annotation::ToolFacts;
 use crate::tree::catalog::allowed;
 use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
@@ -26,45 +26,45 @@ use crate::words::view_key::ViewKey;
 pub use crate::tree::view::names::Names;
 pub use crate::tree::view::text::Page;
 
-/// A view.
+/// View of a kind of client.
 pub struct View {
     pub tools: Names,
     pub prompts: Names,
     resources: Arc<Resources>,
-    /// The places of the mounts it covers.
+    /// Places of the mounts in scope.
     pub mounts: Vec<usize>,
     lists: HashMap<Kind, Vec<Page>>,
-    /// Whether any tool wants parameters mirrored in headers.
+    /// Some tool wants parameters mirrored in headers.
     pub mirrors: bool,
-    /// Whether search, describe and call stand in for the tools.
+    /// Search, describe and call stand in for the tools.
     pub searched: bool,
-    /// Whether the gate's own tool is among them.
+    /// The gate's own tool is listed.
     pub has_own: bool,
-    /// Whether any of the tools is answered here: what nearly all views have not, found out by one look.
+    /// Some tools are answered here; rare, and found out by a single look.
     pub stands_in: bool,
     pub index: OnceLock<search::Index>,
 }
 
-/// Something that a list may hold.
+/// A candidate entry of a list.
 pub struct Item<'a> {
     pub branch: &'a Branch,
-    /// The branch's place, and its own in the catalog.
+    /// Places of the branch and of its entry in the catalog.
     pub place: (usize, usize),
-    /// What its owner calls it.
+    /// Owner's own name.
     pub name: &'a str,
 }
 
 impl View {
-    /// Makes what `key` shows of `tree`. `before`: what it showed of an earlier tree of the same configuration.
+    /// Makes the view of `key`, reusing parts of `before`, a view of an earlier tree of the same configuration.
     pub fn build(tree: &Tree, key: &ViewKey, before: Option<&Self>) -> Self {
         let profile = tree.profile(&key.profile).map(|p| &**p);
         let branches: Vec<(usize, &Branch)> = if tree.lacks_profile(key) { Vec::new() } else { tree.within(key).collect() };
-        let listings: Vec<Listing<'_>> = branches.iter().map(|(place, branch)| Listing::of(*place, branch)).collect();
+        let listings: Vec<Listing<'_>> = branches.iter().map(|(place, branch)| Listing::of_branch(*place, branch)).collect();
         let [of_tools, of_prompts] = [Kind::Tools, Kind::Prompts].map(|kind| How::new(tree, key, kind));
         let tools = Names::build(&listings, &of_tools, before.map(|view| &view.tools));
         let prompts = Names::build(&listings, &of_prompts, before.map(|view| &view.prompts));
         let resources = Resources::build(branches.iter().map(|(_, branch)| *branch), before.map(|view| &view.resources));
-        // Who has said nothing about it gets what there is; `banyan tools` says when that is too much.
+        // Without a setting, a client gets all tools; `banyan tools` says when they are too many.
         let searched = match profile.map_or(Search::Never, |p| p.search) {
             // A gate passes on what it is shown.
             _ if key.is_for_gate() => false,
@@ -94,12 +94,12 @@ impl View {
         }
     }
 
-    /// Whose a resource is, and how each is shown.
+    /// Index of resources: their owners and shown names.
     pub fn resources(&self) -> &ResourceIndex {
         &self.resources.index
     }
 
-    /// A list of what `keep` keeps, in pages; there is always a first one.
+    /// List of the items for which `keep` holds, in pages, at least one.
     pub fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, keep: &dyn Fn(&Item<'_>) -> bool) -> Vec<Page> {
         let branches = || self.mounts.iter().filter_map(|place| Some((*place, tree.branches.get(*place)?)));
         let kept = |place: (usize, usize), name: &str| tree.branches.get(place.0).is_some_and(|branch| keep(&Item { branch, place, name }));
@@ -108,7 +108,7 @@ impl View {
             let written = |(shown, place): (&Arc<str>, (usize, usize))| {
                 let branch = tree.branches.get(place.0)?;
                 let offer = (how.of)(&branch.catalog).get(place.1)?;
-                kept(place, &offer.entry.key).then(|| how.written(&Listing::of(place.0, branch).shown(), offer, shown))
+                kept(place, &offer.entry.key).then(|| how.written(&Listing::of_branch(place.0, branch).shown(), offer, shown))
             };
             names.iter().filter_map(written).collect()
         };
@@ -119,13 +119,13 @@ impl View {
                 let servers = branches().filter(|(place, _)| seen.contains(place));
                 stand_ins(&servers.map(|(_, b)| b.mount.config.name.as_str()).collect::<Vec<_>>())
             }
-            Kind::Tools => Page::all([&Text::of(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own))),
-            Kind::Prompts => Page::all([&Text::of(&offered(&self.prompts))].into_iter()),
-            Kind::Resources | Kind::Templates => Page::all([&Text::of(&self.resources.shown(branches(), kind, &kept))].into_iter()),
+            Kind::Tools => Page::all([&Text::join(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own))),
+            Kind::Prompts => Page::all([&Text::join(&offered(&self.prompts))].into_iter()),
+            Kind::Resources | Kind::Templates => Page::all([&Text::join(&self.resources.shown(branches(), kind, &kept))].into_iter()),
         }
     }
 
-    /// The places of the servers of which `keep` keeps a tool.
+    /// Places of servers with a tool for which `keep` holds.
     pub fn servers(&self, keep: &dyn Fn((usize, usize)) -> bool) -> BTreeSet<usize> {
         let mut servers = BTreeSet::new();
         for (_, place) in self.tools.iter() {
@@ -136,30 +136,30 @@ impl View {
         servers
     }
 
-    /// One page of a list, and whether another page follows. Pages are counted from 0.
+    /// Page of a list, counted from 0, and `true` if another follows.
     pub fn page(&self, kind: Kind, page: usize) -> Option<(&Page, bool)> {
         let pages = self.lists.get(&kind)?;
         pages.get(page).map(|raw| (raw, page + 1 < pages.len()))
     }
 }
 
-/// The three tools that stand for all others.
+/// List of the three tools that stand for all others.
 fn stand_ins(servers: &[&str]) -> Vec<Page> {
-    Page::all([&Text::of(&search::tools::definitions(servers))].into_iter())
+    Page::all([&Text::join(&search::tools::definitions(servers))].into_iter())
 }
 
-/// The gate's own tool as a part of a list, where it is shown.
+/// The gate's own tool as a part of a list, if shown.
 fn own_text(is_shown: bool) -> Option<Text> {
-    is_shown.then(|| Text::of(&[Bytes::from_static(own::DEFINITION.as_bytes())]))
+    is_shown.then(|| Text::join(&[Bytes::from_static(own::DEFINITION.as_bytes())]))
 }
 
-/// Whether a client is shown the gate's own tool: of the whole tree, where servers may register and its profile does not hide it.
+/// Checks that a client is shown the gate's own tool: for the whole tree, where servers may register and the profile does not hide it.
 fn has_own(tree: &Tree, key: &ViewKey, profile: Option<&Profile>) -> bool {
     let is_hidden = profile.is_some_and(|p| !allowed(own::NAME, &p.include, &p.exclude)) || tree.lacks_profile(key);
     tree.config.registry.is_some() && key.mount.is_none() && !is_hidden
 }
 
-/// Whether this gate asks somebody to agree to calls of a tool of this mount, whoever makes them.
-pub fn is_gated(config: &Config, mount: &Segment, noted: &Noted) -> bool {
+/// Checks that this gate wants a person to agree to calls of a tool, whoever the caller.
+pub fn is_gated(config: &Config, mount: &Segment, noted: &ToolFacts) -> bool {
     config.gate.as_deref().is_some_and(|gate| gate.mode_of(mount).asks(noted.risk()))
 }

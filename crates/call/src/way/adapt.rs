@@ -1,6 +1,6 @@
-//! Between the eras: what a request must carry and must not, and what an answer lacks.
+//! Adapts between the eras: members that a request must carry or must not, and members that an answer lacks.
 //!
-//! Within one era nothing is changed. Between them only the members named here are; all other bytes stay.
+//! Changes nothing within an era, and between eras only the members named here; all other bytes stay.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::tree::caller::Caller;
 use crate::tree::port::Member;
 use crate::way::resolve::Resolved;
 
-/// How long a client may keep what a server of the initialize era has said nothing about, in milliseconds.
+/// Time for which a client may keep a result of the initialize era, in milliseconds: none, since its server has not allowed any.
 const TTL_MS: &[u8] = b"0";
 
 /// The params of `caller` as a server of `era` expects them.
@@ -31,7 +31,7 @@ pub fn params<'a>(params: &'a Object, caller: &Caller, era: Era) -> Cow<'a, Obje
     }
 }
 
-/// Nearly always none of the members are there yet, and then nothing needs to be read to put them in.
+/// Adds the members that the stateless era wants. Nearly always all are missing, and then nothing has to be parsed.
 fn with_meta(params: &Object, caller: &Caller) -> Object {
     let claims = claims(caller);
     match params.meta() {
@@ -54,10 +54,10 @@ fn with_meta(params: &Object, caller: &Caller) -> Object {
     }
 }
 
-/// What the stateless era wants said with every request.
+/// Members that the stateless era wants in every request.
 const CLAIMS: [&str; 4] = [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
 
-/// These members, as they follow each other in `_meta`.
+/// Writes these members, as they follow each other in `_meta`.
 fn claims(caller: &Caller) -> Vec<u8> {
     let level = caller.session.as_ref().map_or("", |session| session.log_level().name());
     let [version, capabilities, info, log_level] = CLAIMS;
@@ -91,7 +91,7 @@ fn without_meta(params: &Object) -> Cow<'_, Object> {
         splice::edit(meta, &gone.map(|k| (k, Change::Remove)))
     });
     match &meta {
-        // Nothing but the other era's keys stood there.
+        // Only keys of the other era stood there.
         Some(meta) if Members::again(meta).is_empty() => changes.push(("_meta", Change::Remove)),
         Some(meta) => changes.push(("_meta", Change::Set(meta))),
         None => {}
@@ -99,7 +99,7 @@ fn without_meta(params: &Object) -> Cow<'_, Object> {
     if changes.is_empty() { Cow::Borrowed(params) } else { Cow::Owned(splice::edit(params, &changes).into()) }
 }
 
-/// The params with the trace context of this hop in `_meta`; unchanged where it stands there already.
+/// Adds the trace context of this hop to `_meta`, unless already there.
 pub fn traced<'a>(params: Cow<'a, Object>, trace: Option<&TraceContext>) -> Cow<'a, Object> {
     let Some(trace) = trace else { return params };
     let raw = params.get("_meta").unwrap_or(Bytes::from_static(b"{}"));
@@ -112,14 +112,14 @@ pub fn traced<'a>(params: Cow<'a, Object>, trace: Option<&TraceContext>) -> Cow<
     Cow::Owned(splice::edit(&params, &[("_meta", Change::Set(&meta))]).into())
 }
 
-/// The answer of a server of `era` as the caller expects it.
+/// Adapts the answer of a server of `era` to the caller's.
 pub fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
     if resolved.caller.era == Era::Initialize || era == Era::Stateless {
         return answer;
     }
     match answer {
         Answer::Result(result) => Answer::Result(completed(&result, resolved.aim.method() == Method::ResourceRead)),
-        // In the initialize era a missing resource had a code of its own.
+        // The initialize era has an error code of its own for a missing resource.
         Answer::Error(error) if resolved.aim.method() == Method::ResourceRead && Members::again(&error).get("code") == Some(b"-32002") => {
             Answer::Error(Bytes::from(splice::edit(&error, &[("code", Change::Set(b"-32602"))])))
         }
@@ -127,14 +127,14 @@ pub fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
     }
 }
 
-/// What the stateless era wants in every result, and behind that what it wants in one that may be kept.
+/// Members that the stateless era wants in every result, followed by those of a result that may be kept.
 const WANTED: [Member; 3] = [("resultType", b"\"complete\""), ("ttlMs", TTL_MS), ("cacheScope", b"\"private\"")];
 
-/// What is appended to the result of a server of `era` where it lacks it; `None`: the result must be there before it goes on.
+/// Members to append where the result of a server of `era` lacks them; `None` if the result must be whole before it goes on.
 pub fn lacking(resolved: &Resolved, era: Era) -> Option<&'static [Member]> {
     match (resolved.caller.era, era) {
         (Era::Initialize, Era::Initialize) | (Era::Stateless, Era::Stateless) => Some(&[]),
-        // It may be a question.
+        // The result may be a question.
         (Era::Initialize, Era::Stateless) => None,
         (Era::Stateless, Era::Initialize) => Some(wanted(resolved.aim.method() == Method::ResourceRead)),
     }
@@ -144,7 +144,7 @@ fn wanted(cacheable: bool) -> &'static [Member] {
     if cacheable { &WANTED } else { &WANTED[..1] }
 }
 
-/// A result with the members that the stateless era wants in every one.
+/// Adds the members that the stateless era wants in every result.
 pub fn completed(result: &Object, cacheable: bool) -> Object {
     let members = result.members();
     let mut lacking = Vec::new();
@@ -160,30 +160,30 @@ pub fn completed(result: &Object, cacheable: bool) -> Object {
     splice::insert(result, result.len() - 1, members.is_empty(), &[&lacking]).into()
 }
 
-/// What a stateless server wants to know before it goes on.
-pub struct Wanted {
+/// Questions of a stateless server, to be answered before it goes on.
+pub struct InputQuestions {
     questions: Vec<(String, Bytes)>,
     state: Option<Bytes>,
 }
 
-/// The questions in an answer that is none yet.
-pub fn input_required(answer: &Answer) -> Option<Wanted> {
+/// Reads the questions in an unfinished result.
+pub fn input_required(answer: &Answer) -> Option<InputQuestions> {
     let Answer::Result(result) = answer else { return None };
     let members = result.members();
     if members.str("resultType")? != "input_required" {
         return None;
     }
     let questions = members.object("inputRequests").map(|m| m.iter().map(|(k, raw)| (k.into_owned(), result.slice_ref(raw))).collect());
-    Some(Wanted { questions: questions.unwrap_or_default(), state: members.get("requestState").map(|raw| result.slice_ref(raw)) })
+    Some(InputQuestions { questions: questions.unwrap_or_default(), state: members.get("requestState").map(|raw| result.slice_ref(raw)) })
 }
 
-impl Wanted {
-    /// The state with which its caller is to come back, as it stands there.
+impl InputQuestions {
+    /// State with which the caller is to come back, as written by the server.
     pub fn state(&self) -> Option<&Bytes> {
         self.state.as_ref()
     }
 
-    /// Asks the caller everything at once; gives the params of the next round, or the error the client answered with.
+    /// Asks the caller all questions at once; returns the params of the next round, or the client's error.
     pub async fn answered(self, params: &Bytes, back: &Arc<Back>) -> Result<Bytes, Bytes> {
         let asked = self.questions.iter().map(|(key, raw)| async move {
             let question = Members::again(raw);
@@ -212,7 +212,7 @@ impl Wanted {
     }
 }
 
-/// Revision 2025-11-25 wants an id with every elicitation by URL; the stateless era has none.
+/// Adds the id that revision 2025-11-25 wants with every elicitation by URL and the stateless era lacks.
 fn with_elicitation_id(params: &Bytes) -> Bytes {
     let members = Members::again(params);
     if members.get("mode") != Some(b"\"url\"") || members.has("elicitationId") {

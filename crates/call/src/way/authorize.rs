@@ -1,7 +1,7 @@
-//! May this caller do this. Without rules every caller may do whatever its view shows. What a rule says is not known here.
+//! Decides if this caller may do this. Without rules every caller may do whatever its view shows. Does not read rules.
 //!
-//! What is refused and what does not exist are told alike: the same code, the same words, an id of a decision in both. The id is the
-//! owner's key to the difference (`banyan explain ID`).
+//! A refused name and an unknown name are told alike: with the same code, the same words, and an id of a decision. Only the owner learns
+//! the difference by the id (`banyan explain ID`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::judge::policy as decided;
 use crate::judge::policy::{DecisionId, Facts};
 use crate::tree::caller::Caller;
 use crate::tree::snapshot::{Branch, Tree};
-use crate::tree::standing::{Settled, Standing, tool_target};
-use crate::way::error::{CallError, Denied};
+use crate::tree::standing::{EarlyDecision, Standing, tool_target};
+use crate::way::error::{CallError, DeniedCall};
 use crate::way::resolve::{Aim, Resolved};
 
 /// Proof that the caller may make this call.
 #[derive(Debug)]
 pub struct Permit {
     pub resolved: Box<Resolved>,
-    /// What the rules said; `None`: there are none.
+    /// Decision of the rules; `None` without rules.
     pub decision: Option<Decision>,
 }
 
-/// What the rules said of one call that is not denied.
+/// Decision of the rules about a call that is not denied.
 #[derive(Debug, Clone)]
 pub struct Decision {
     pub id: DecisionId,
@@ -39,27 +39,27 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// The names of the rules that made it.
+    /// Names of the deciding rules.
     pub fn rules(&self) -> String {
         self.verdict.rules.iter().map(|rule| &*rule.id).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether somebody has to agree first.
+    /// Checks if a person has to agree first.
     pub fn is_gated(&self) -> bool {
         self.verdict.effect == Effect::Gate
     }
 }
 
-/// Decides whether the call may be made. `request` is what the caller wrote, `tree` where it was resolved.
+/// Decides if the call may be made. `request` is the caller's text, `tree` the snapshot in which it was resolved.
 pub fn authorize(gate: &Gate, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
     let decision = decided_of(gate, tree, request, &resolved)?;
     Ok(Permit { resolved, decision })
 }
 
 fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
-    // Whoever has a proof for a call that a gate below holds may show it: that gate says whether it counts.
+    // Anybody may show a proof for a call held by a gate below, and that gate judges the proof.
     let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Confirm) else { return Ok(None) };
-    let asking = Asking::new(gate, tree, rules, &resolved.caller);
+    let asking = RuleQuestion::new(gate, tree, rules, &resolved.caller);
     let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
     let decision = match (offer, resolved.place) {
         (Some((branch, offer)), Some(place)) => {
@@ -75,10 +75,10 @@ fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) 
     decision.map(Some).map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))
 }
 
-/// Decision of the rules about one thing among several that a request names: a resource to read, or a task to hear of. `None`: there are no rules.
+/// Decides about one of several things named by a request: a resource to read, or a task to follow. `None` without rules.
 ///
 /// # Errors
-/// Where it is denied, or somebody would have to agree.
+/// If the rules deny, or want a person to agree.
 pub fn one_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
     let decision = decided_of(gate, tree, request, resolved)?;
     match decision {
@@ -87,28 +87,28 @@ pub fn one_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) 
     }
 }
 
-/// The permit for what one request asks of a server in several names, each of which was allowed by itself.
+/// Makes the permit for a request about several names, each allowed by itself.
 pub fn allowed(resolved: Box<Resolved>, decision: Option<Decision>) -> Permit {
     Permit { resolved, decision }
 }
 
-/// Decision about a call, where it is about a task and depends on arguments: these rules have seen the arguments when the task began.
-fn settled_before(known: Settled, rules: &Policy, aim: &Aim) -> Settled {
+/// Decides about a task by the verdict from its beginning, where the rules depend on arguments, which they saw then.
+fn settled_before(known: EarlyDecision, rules: &Policy, aim: &Aim) -> EarlyDecision {
     match (&known, aim) {
-        (Settled::Open { hopeless: false }, Aim::Task(task)) => {
+        (EarlyDecision::Open { hopeless: false }, Aim::Task(task)) => {
             let verdict = task.begun.as_ref().and_then(|begun| begun.verdict.as_ref());
-            verdict.filter(|(digest, _)| *digest == rules.digest).map_or(known, |(_, verdict)| Settled::To(Arc::clone(verdict)))
+            verdict.filter(|(digest, _)| *digest == rules.digest).map_or(known, |(_, verdict)| EarlyDecision::To(Arc::clone(verdict)))
         }
         _ => known,
     }
 }
 
-/// The error of a name that was not found, as it is told where rules hold: like that of one that is not allowed. What is down at present
-/// is said only to those who may use it.
+/// Turns the error of a name not found, under rules, into the error of a name not allowed. A failing server shows only to those who may use
+/// it.
 pub fn unfound(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller, error: CallError) -> CallError {
     let Some(rules) = &tree.config.policy else { return error };
     let shown = shown(request).unwrap_or_default();
-    let asking = Asking::new(gate, tree, rules, caller);
+    let asking = RuleQuestion::new(gate, tree, rules, caller);
     let like = unknown(request, &shown);
     let action = match &like {
         Some(CallError::UnknownPrompt(_)) => Action::Prompt,
@@ -127,33 +127,33 @@ pub fn unfound(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller, err
     let like = like.unwrap_or(error);
     let facts = Facts { subject: &asking.standing.subject, action, resource: &|| shown.clone(), inputs: &BTreeMap::new };
     let id = gate.rules.decisions.keep_unknown(facts);
-    CallError::Denied(Box::new(Denied { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
+    CallError::Denied(Box::new(DeniedCall { id, like, cause: "unknown", rules: Vec::new(), owner: None, scope: None }))
 }
 
-/// Whether a caller is shown the tool at this place: not where every call of it is denied.
+/// Checks if a caller is shown the tool at this place: not if every call of it would be denied.
 pub fn sees(tree: &Tree, caller: &Caller, standing: &Standing, place: (usize, usize)) -> bool {
     let Some(rules) = &tree.config.policy else { return true };
     standing.tool(rules, tree, place, &caller.scope.profile).is_none_or(|known| !known.is_hopeless())
 }
 
-/// Checks whether a caller may hear of changes of a resource, as far as that is known before somebody asks.
+/// Checks if a caller may hear of changes of a resource, as far as known before any request.
 pub fn hears(tree: &Tree, caller: &Caller, branch: &Branch, uri: &str) -> bool {
     let Some(rules) = &tree.config.policy else { return true };
     match tree.standing(caller).foresee(rules, &target(Action::Read, branch, uri), &caller.scope.profile) {
-        Settled::Open { hopeless } => !hopeless,
-        Settled::To(verdict) => !matches!(verdict.effect, Effect::Deny | Effect::Gate),
+        EarlyDecision::Open { hopeless } => !hopeless,
+        EarlyDecision::To(verdict) => !matches!(verdict.effect, Effect::Deny | Effect::Gate),
     }
 }
 
-/// Everything that a decision about one caller needs.
-struct Asking<'a> {
+/// Parameters of decisions about a caller.
+struct RuleQuestion<'a> {
     gate: &'a Gate,
     rules: &'a Policy,
     standing: Arc<Standing>,
     caller: &'a Caller,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RuleQuestion<'a> {
     fn new(gate: &'a Gate, tree: &Tree, rules: &'a Policy, caller: &'a Caller) -> Self {
         Self { gate, rules, standing: tree.standing(caller), caller }
     }
@@ -162,11 +162,11 @@ impl<'a> Asking<'a> {
         &self.caller.scope.profile
     }
 
-    fn decide(&self, known: Option<Settled>, target: &Target<'_>, params: &[u8], request: &Request) -> Result<Decision, CallError> {
+    fn decide(&self, known: Option<EarlyDecision>, target: &Target<'_>, params: &[u8], request: &Request) -> Result<Decision, CallError> {
         let known = known.unwrap_or_else(|| self.standing.foresee(self.rules, target, self.profile()));
         let verdict = match known {
-            Settled::To(verdict) => verdict,
-            Settled::Open { .. } => Arc::new(self.evaluate(target, params)),
+            EarlyDecision::To(verdict) => verdict,
+            EarlyDecision::Open { .. } => Arc::new(self.evaluate(target, params)),
         };
         let inputs = || self.inputs(target, params);
         let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
@@ -177,7 +177,7 @@ impl<'a> Asking<'a> {
         Err(refusal(id, &verdict, request, (target.action, &self.standing.subject)))
     }
 
-    /// What rules could read, for people, without what may be secret.
+    /// Inputs of the rules, for people, without possible secrets.
     fn inputs(&self, target: &Target<'_>, params: &[u8]) -> BTreeMap<String, String> {
         let arguments = Members::again(params).get("arguments").and_then(|raw| audit::shape::shape(raw).ok());
         let scopes = self.standing.subject.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
@@ -218,17 +218,17 @@ fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, what: (Action, 
         Action::Read => CallError::UnknownResource(shown.clone()),
         Action::Call | Action::Prompt | Action::Send => CallError::MethodNotFound(request.method.to_string()),
     });
-    let denied = Box::new(Denied { id, like, cause, rules, owner: None, scope: scope(verdict, subject) });
+    let denied = Box::new(DeniedCall { id, like, cause, rules, owner: None, scope: scope(verdict, subject) });
     if matches!(verdict.cause, Cause::Error(_)) { CallError::PolicyFailed(denied) } else { CallError::Denied(denied) }
 }
 
-/// With which scope the caller would come through, where its token is one that has scopes and lacks it.
+/// Scope that the caller's token lacks and a rule asks for, if the token is one with scopes.
 fn scope(verdict: &Verdict, subject: &Subject) -> Option<Arc<str>> {
     let wanted = verdict.rules.iter().find_map(|rule| rule.scope.clone())?;
     (subject.kind == Kind::Issuer && !subject.scopes.contains(&*wanted)).then_some(wanted)
 }
 
-/// What the caller named, in its own words.
+/// Name in the request, in the caller's words.
 fn shown(request: &Request) -> Option<String> {
     let members = request.params.members();
     let reference = members.object("ref");
@@ -237,7 +237,7 @@ fn shown(request: &Request) -> Option<String> {
     named.map(std::borrow::Cow::into_owned)
 }
 
-/// The error of a request whose name means nothing; `None`: it names nothing.
+/// Error for a request whose name is unknown; `None` for a request without a name.
 fn unknown(request: &Request, shown: &str) -> Option<CallError> {
     let shown = shown.to_owned();
     Some(match &*request.method {
@@ -255,7 +255,7 @@ fn names_a_prompt(request: &Request) -> bool {
     request.params.members().object("ref").is_some_and(|of| of.str("name").is_some())
 }
 
-/// Names, for rules, a request about no tool that is listed.
+/// Names, for rules, a request about no listed tool.
 fn named<'a>(resolved: &'a Resolved, request: &'a Request) -> (Action, &'a str) {
     let name = &*resolved.name;
     match &resolved.aim {
@@ -271,6 +271,6 @@ fn named<'a>(resolved: &'a Resolved, request: &'a Request) -> (Action, &'a str) 
 
 /// Makes the target of an action for the rules.
 pub fn target<'a>(action: Action, branch: &'a Branch, name: &'a str) -> Target<'a> {
-    // The mount is given a name of its own by the configuration; what stands below it is one name to rules.
+    // The configuration names the mount; the rest of the path is a single name to rules.
     Target { action, mounts: vec![branch.mount.config.name.as_str()], name, traits: Traits::default() }
 }

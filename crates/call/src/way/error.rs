@@ -1,4 +1,4 @@
-//! Why a request was not carried out, and what its caller is told: the one place that knows JSON-RPC codes and HTTP statuses.
+//! Reasons why a request was not carried out, and their texts for callers: the only place that knows JSON-RPC codes and HTTP statuses.
 //!
 //! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
 
@@ -29,68 +29,61 @@ use crate::judge::policy::DecisionId;
 use crate::tree::port::UpstreamError;
 use crate::way::gate::Pending;
 
-/// Why a request was not carried out. One variant, one reaction.
+/// Reasons why a request was not carried out: a variant for each reaction.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
-    /// A confirmation, or a call that came back from waiting for one, is not taken.
+    /// A confirmation, or a call that came back from waiting for one, is refused.
     #[error("{0}")]
     Approval(Refusal),
-    /// The cursor is not one of ours.
+    /// The cursor is not ours.
     #[error("the cursor is not one this list gave; list again from the start")]
     BadCursor,
     /// A budget has no room for the call (AX-48).
     #[error("budget_exceeded: by the budget `{}`, {}", .0.0, .0.1)]
     Budget(Box<(Arc<str>, Exceeded)>),
-    /// Not a message.
     #[error("{0}")]
     BadMessage(EnvelopeError),
-    /// Params that the method does not allow.
     #[error("{0}")]
     BadParams(String),
-    /// The caller withdrew.
     #[error("the call was cancelled")]
     Cancelled,
-    /// The client has not declared what this needs.
+    /// The client has not declared a needed capability.
     #[error("this needs `{name}`, which the client capabilities of the request do not declare")]
     CapabilityMissing {
         /// A capability, or the id of an extension.
         name: &'static str,
-        /// Which of the two.
+        /// An extension, not a capability.
         extension: bool,
     },
-    /// It waits for somebody to agree (AX-45).
+    /// The call waits for a person to agree (AX-45).
     #[error("confirmation_required: {}", .0.text())]
     ConfirmationRequired(Box<Pending>),
-    /// The server of a tool is registered and not there at present; the call was not made (AX-61). Since when, on the wall clock.
+    /// The registered server of a tool is away since that time; the call was not made (AX-61).
     #[error("tool_degraded")]
     Degraded(Box<(DegradedTool, SystemTime)>),
-    /// The rules do not allow it, or they hold and nothing has that name: outside the two look alike.
+    /// The rules deny the call, or they hold and the name is unknown: outside both look alike.
     #[error("{0}")]
-    Denied(Box<Denied>),
+    Denied(Box<DeniedCall>),
     /// A header does not match the body.
     #[error("header mismatch: {0}")]
     HeaderMismatch(Mismatch),
-    /// Its definition waits until somebody looks at it.
+    /// The definition waits for a person's decision.
     #[error("{}", held(*.kind, .name, *.why, *.standing))]
     Held {
-        /// The mount.
         mount: String,
-        /// What it is.
         kind: Pinned,
-        /// Its name behind that of the mount.
+        /// Name behind the mount's.
         name: String,
-        /// Why it waits.
         why: Why,
-        /// Whether somebody has looked at it.
+        /// State of the person's decision.
         standing: Looked,
     },
-    /// More comes than the gate can carry.
+    /// More calls come than the gate can carry.
     #[error("the gate has more to do than it can: calls wait for their turn longer than they should (limits.wait); try again shortly")]
     Late,
-    /// `_meta` lacks what every stateless request must carry.
+    /// `_meta` lacks a member that every stateless request must carry.
     #[error("`params._meta` must hold `{0}`")]
     MetaMissing(&'static str),
-    /// Nobody serves this method.
     #[error("method `{0}` is not served here")]
     MethodNotFound(String),
     /// Fewer people can agree than have to, so that waiting is of no use.
@@ -101,72 +94,66 @@ pub enum CallError {
         if *reachable == 0 { "nobody".to_owned() } else { format!("only {reachable}") }
     )]
     NoApprover {
-        /// How many can.
+        /// People who can agree.
         reachable: usize,
-        /// How many have to.
+        /// People who have to agree.
         required: u8,
     },
-    /// Somebody said no, or nobody said anything in time, or it can't be asked any more.
+    /// A person said no, or the time passed, or the approval can't be asked for any more.
     #[error("{}", Refusal::Over(*.standing))]
     NotApproved {
-        /// The approval.
+        /// Id of the approval.
         id: String,
-        /// How it stands.
         standing: Standing,
-        /// Why, in the words of whoever decided; may be empty.
+        /// Reason in the words of the person who decided; may be empty.
         why: String,
     },
-    /// Too many calls at once.
     #[error("{what}: {most} are in flight, which is the limit; try again shortly")]
     Overloaded {
-        /// What is full.
+        /// Name of the full resource.
         what: &'static str,
-        /// The limit.
         most: usize,
     },
-    /// A rule could not be evaluated, so that nothing is allowed; told as it is.
+    /// A rule could not be evaluated, so that nothing is allowed. Told openly.
     #[error("{0}")]
-    PolicyFailed(Box<Denied>),
-    /// Whether it may go out can't be told, or can't be written down.
+    PolicyFailed(Box<DeniedCall>),
+    /// The gate can't find out, or can't record, if the call may go out.
     #[error("{0}")]
     Policy(String),
-    /// A reload took away the profile that says what this caller is shown: it is shown nothing rather than everything.
+    /// A reload removed the profile of this caller's view: the caller is shown nothing rather than everything.
     #[error(
         "the profile `{0}`, which said what is shown here, is no longer in the configuration; connect again to be shown what the \
          configuration gives, or put the profile back"
     )]
     ProfileGone(Arc<str>),
-    /// The record is full, and nothing in it is old enough to be taken away.
+    /// The record is full, with nothing old enough to be removed.
     #[error("the record of this gate is full, and nothing in it may be taken away yet: the call was not made")]
     RecordFull,
-    /// The record holds the share of the caller's principal, and nothing of it is old enough to be taken away.
+    /// The record holds the full share of the caller's principal, with nothing of it old enough to be removed.
     #[error(
         "the record of this gate holds the share of its caller, and nothing of it may be taken away yet: the call was not made; others \
          make calls"
     )]
     RecordShare {
-        /// Until when, in seconds since 1970.
+        /// End of the refusal, in seconds since 1970.
         until: u64,
     },
-    /// A route between gates that can't be followed.
+    /// A route between gates leads nowhere.
     #[error("{0}")]
     Route(RouteRefusal),
-    /// A continued call that is not waiting: answered, expired, or never made.
+    /// A continued call that does not wait: answered, expired, or never made.
     #[error("`requestState` names no call that waits for input: it may have been answered, or have expired; make the call anew")]
     StateUnknown,
     /// A rule wants somebody to agree to the call first, and nobody can.
     #[error("somebody has to agree to this call before it is made, and this gate has nobody to ask (decision {0})")]
     Unapproved(DecisionId),
-    /// No prompt of that name.
     #[error("unknown prompt: {0}")]
     UnknownPrompt(String),
-    /// No resource of that URI.
     #[error("resource not found: {0}")]
     UnknownResource(String),
-    /// No task of that id.
     #[error("unknown task: {0}")]
     UnknownTask(String),
-    /// No tool of that name, or one that is not allowed: outside they look alike.
+    /// No tool has the name, or the caller may not use it: outside both look alike.
     #[error("unknown tool: {0}")]
     UnknownTool(String),
     /// The record could not be written, and the call may not be made without.
@@ -175,87 +162,82 @@ pub enum CallError {
     /// A revision we do not speak.
     #[error("unsupported protocol version {0}")]
     UnsupportedVersion(String),
-    /// The caller took back too many calls that waited for somebody to agree.
+    /// The caller withdrew too many calls that waited for approval.
     #[error("too many calls of this caller were taken back before anybody agreed to them: the next one is put before people in {wait} s")]
     WithdrawnTooOften {
-        /// Seconds until it may ask again.
+        /// Seconds until further requests are accepted.
         wait: u64,
     },
     /// The mount has no connection at present; the call was not made.
     #[error("server `{mount}` is not available: {why}")]
     Unavailable {
-        /// Which one.
         mount: String,
-        /// What is wrong with it.
         why: String,
-        /// Since when.
         since: SystemTime,
-        /// When it is tried next.
+        /// Time of the next try.
         next_try: Option<SystemTime>,
-        /// Report for its caller; set where the call ends.
+        /// Report for the caller; set at the end of the call.
         report: Option<Box<Report>>,
     },
     /// The server failed under the call.
     #[error("server `{mount}`: {error}")]
     Upstream {
-        /// Which one.
         mount: String,
-        /// How.
         error: UpstreamError,
-        /// Report for its caller; set where the call ends.
+        /// Report for the caller; set at the end of the call.
         report: Option<Box<Report>>,
     },
 }
 
-/// A refusal that looks like something else.
+/// A refusal disguised as another error.
 #[derive(Debug, Clone)]
-pub struct Denied {
+pub struct DeniedCall {
     pub id: DecisionId,
-    /// What the caller is told, but for the id.
+    /// Error shown to the caller, but for the id.
     pub like: CallError,
-    /// Why: the word in the record; `unknown` where there is nothing of that name.
+    /// Cause as the record has it; `unknown` for an unknown name.
     pub cause: &'static str,
-    /// The rules that decided it.
+    /// Rules that decided.
     pub rules: Vec<Arc<str>>,
-    /// The mount that owns what was named, and what it is called there; for the record alone.
+    /// Mount and its own name of the thing, for the record alone.
     pub owner: Option<(String, String)>,
-    /// The scope with which the caller would come through: its token lacks it, and a rule says so.
+    /// Scope that a rule asks for and the caller's token lacks.
     pub scope: Option<Arc<str>>,
 }
 
-/// What the rules decided about a call that was refused.
-pub struct Decided<'a> {
+/// Decision of the rules about a refused call.
+pub struct RuleDecision<'a> {
     pub id: DecisionId,
-    /// The word in the record.
+    /// Cause, as the record has it.
     pub cause: &'static str,
     pub rules: &'a [Arc<str>],
     pub owner: Option<&'a (String, String)>,
 }
 
-impl Denied {
-    /// Like what is not there; but whoever may sign in again for more is told so.
-    fn tell(&self, era: Era) -> Told {
+impl DeniedCall {
+    /// Text like that of an unknown name, except for a caller who can sign in again with more scope.
+    fn tell(&self, era: Era) -> CallerError {
         let told = match &self.scope {
             Some(scope) => {
                 let text = format!("this takes the scope `{scope}`, which your token does not have: sign in again and ask for it");
                 let data = reason("insufficient_scope", &format!(",\"scope\":{}", quote(scope)));
-                told(-32000, 403, text, Some(data), FaultSource::Downstream, true)
+                caller_error(-32000, 403, text, Some(data), FaultSource::Downstream, true)
             }
             None => self.like.tell(era),
         };
-        Told { data: Some(with_decision(told.data.as_deref(), self.id)), ..told }
+        CallerError { data: Some(with_decision(told.data.as_deref(), self.id)), ..told }
     }
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for DeniedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "refused ({} {}; decision {}), told as: {}", self.cause, self.rules.join(", "), self.id, self.like)
     }
 }
 
-/// What a caller is told.
+/// Error for a caller.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct CallerError {
     pub code: i64,
     pub status: StatusCode,
     pub message: String,
@@ -264,37 +246,37 @@ pub struct Told {
     pub fault: Fault,
 }
 
-impl Told {
-    /// The raw `error` object.
+impl CallerError {
+    /// Raw `error` object.
     pub fn object(&self) -> Bytes {
         error_object(self.code, &self.message, self.data.as_deref().map(str::as_bytes))
     }
 }
 
 impl CallError {
-    /// The scope with which the caller would come through, where it may sign in again for it.
+    /// Scope with which the call would come through, for a caller who can sign in again.
     pub fn wanted_scope(&self) -> Option<&str> {
         if let Self::Denied(denied) = self { denied.scope.as_deref() } else { None }
     }
 
-    /// The server that failed, and the place of what its caller can report.
+    /// Mount of the failed server, and the place for the caller's report.
     pub fn failing(&mut self) -> Option<(&str, &mut Option<Box<Report>>)> {
         let (Self::Unavailable { mount, report, .. } | Self::Upstream { mount, report, .. }) = self else { return None };
         Some((mount, report))
     }
 
-    /// Whether it says that nobody has what was named.
+    /// Checks for an unknown name.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
     }
 
-    /// What the rules decided, where they did.
-    pub fn decided(&self) -> Option<Decided<'_>> {
+    /// Decision of the rules, if any.
+    pub fn decided(&self) -> Option<RuleDecision<'_>> {
         let (Self::Denied(by) | Self::PolicyFailed(by)) = self else { return None };
-        Some(Decided { id: by.id, cause: by.cause, rules: &by.rules, owner: by.owner.as_ref() })
+        Some(RuleDecision { id: by.id, cause: by.cause, rules: &by.rules, owner: by.owner.as_ref() })
     }
 
-    /// The same, of what this mount has under that name.
+    /// Adds the owner of the name, for the record.
     pub fn owned(mut self, mount: &str, name: &str) -> Self {
         if let Self::Denied(by) | Self::PolicyFailed(by) = &mut self {
             by.owner = Some((mount.to_owned(), name.to_owned()));
@@ -302,7 +284,7 @@ impl CallError {
         self
     }
 
-    /// Whether it says that the call has not reached its owner.
+    /// Checks that the call has not reached its owner.
     pub fn never_left(&self) -> bool {
         use UpstreamError::{Exposed, Loop, SignIn, Unreachable};
         matches!(
@@ -314,10 +296,11 @@ impl CallError {
         )
     }
 
-    /// What a caller of `era` is told.
-    pub fn tell(&self, era: Era) -> Told {
+    /// Error for a caller of `era`.
+    pub fn tell(&self, era: Era) -> CallerError {
         let text = self.to_string();
-        let down = |code, status, data| told(code, status, text.clone(), data, FaultSource::Downstream, false);
+        let down = |code, status, data| caller_error(code, status, text.clone(), data, FaultSource::Downstream, false);
+        let ours = |code, status, data, again| caller_error(code, status, text.clone(), Some(data), FaultSource::Internal, again);
         match self {
             Self::Approval(why) => down(-32017, 200, Some(reason(why.reason(), ""))),
             Self::BadCursor => down(-32602, 200, Some(reason("bad_cursor", ""))),
@@ -334,7 +317,7 @@ impl CallError {
             Self::ConfirmationRequired(pending) => down(-32012, 200, Some(pending.data())),
             Self::Degraded(degraded) => {
                 let error = degraded.0.error(degraded.1);
-                told(error.code, 200, error.message.into(), Some(error.data), FaultSource::Upstream, true)
+                caller_error(error.code, 200, error.message.into(), Some(error.data), FaultSource::Upstream, true)
             }
             Self::Denied(denied) => denied.tell(era),
             Self::HeaderMismatch(_) => down(-32020, 400, None),
@@ -348,33 +331,27 @@ impl CallError {
                 let (code, data) = not_approved(id, *standing, why);
                 down(code, 200, Some(data))
             }
-            Self::Late | Self::Overloaded { .. } => {
-                let data = reason("overloaded", ",\"retry_after_ms\":1000");
-                told(-32009, 503, text.clone(), Some(data), FaultSource::Internal, true)
-            }
+            Self::Late | Self::Overloaded { .. } => ours(-32009, 503, reason("overloaded", ",\"retry_after_ms\":1000"), true),
             Self::PolicyFailed(failed) => {
                 let text = "a rule of this gate could not be evaluated for this call, so it was refused";
                 let hint = format!("the gate's owner sees why with `banyan explain {}`", failed.id);
                 let data = reason("policy_error", &format!(",\"hint\":{}", quote(&hint)));
                 let data = Some(with_decision(Some(&data), failed.id));
-                told(-32000, 200, text.into(), data, FaultSource::Internal, false)
+                caller_error(-32000, 200, text.into(), data, FaultSource::Internal, false)
             }
-            Self::Policy(_) => told(-32016, 200, text.clone(), Some(reason("policy_error", "")), FaultSource::Internal, true),
+            Self::Policy(_) => ours(-32016, 200, reason("policy_error", ""), true),
             Self::ProfileGone(profile) => {
                 let data = reason("profile_gone", &format!(",\"profile\":{}", quote(profile)));
-                told(-32011, 200, text.clone(), Some(data), FaultSource::Internal, false)
+                ours(-32011, 200, data, false)
             }
-            Self::RecordFull => told(-32013, 503, text.clone(), Some(reason("record_full", RECORD_FULL)), FaultSource::Internal, true),
+            Self::RecordFull => ours(-32013, 503, reason("record_full", RECORD_FULL), true),
             Self::RecordShare { until } => too_much(-32013, text.clone(), "record_share", &format!(",\"until\":{until}{RECORD_SHARE}")),
             Self::Route(refusal) => {
                 let error = refusal.error();
                 down(error.code, 200, Some(error.data))
             }
             Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
-            Self::Unapproved(id) => {
-                let data = with_decision(Some(&reason("no_approver", "")), *id);
-                told(-32000, 200, text, Some(data), FaultSource::Internal, false)
-            }
+            Self::Unapproved(id) => ours(-32000, 200, with_decision(Some(&reason("no_approver", "")), *id), false),
             Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),
             Self::UnknownResource(uri) => {
                 let code = if era == Era::Stateless { -32602 } else { -32002 };
@@ -385,7 +362,7 @@ impl CallError {
                 let hint = ",\"hint\":\"tools/list says what there is; `banyan names` says how names are spelled for a client\"";
                 down(-32602, 200, Some(reason("unknown_tool", hint)))
             }
-            Self::Unrecorded(_) => told(-32013, 503, text.clone(), Some(reason("unrecorded", UNRECORDED)), FaultSource::Internal, true),
+            Self::Unrecorded(_) => ours(-32013, 503, reason("unrecorded", UNRECORDED), true),
             Self::UnsupportedVersion(asked) => {
                 let data = format!("{{\"supported\":[\"{STATELESS}\"],\"requested\":{}}}", quote(asked));
                 down(-32022, 400, Some(data))
@@ -407,7 +384,7 @@ const RECORD_FULL: &str = ",\"hint\":\"whoever runs the gate raises `full_size` 
 const RECORD_SHARE: &str = ",\"hint\":\"calls are made again at `until` (seconds since 1970), when entries of this caller are older than \
     `keep_at_least`; whoever runs the gate raises `full_size` or lowers `keep_at_least` in [audit], or raises `share` in [limits]\"";
 
-/// Why nothing is asked of what has a definition that waits.
+/// Text for a thing whose definition waits.
 fn held(kind: Pinned, name: &str, why: Why, standing: Looked) -> String {
     let what = match why {
         Why::BecameGate => "came when its server began to call itself a gate",
@@ -427,7 +404,7 @@ fn definition_held(kind: Pinned, name: &str, why: Why, standing: Looked) -> Stri
     reason("definition_held", &more)
 }
 
-/// The code and data of a call that was not agreed to.
+/// Code and data for a call without approval.
 fn not_approved(id: &str, standing: Standing, why: &str) -> (i64, String) {
     let codes = [(Standing::Denied, -32018), (Standing::Expired, -32014), (Standing::OutcomeUnknown, -32004)];
     let code = codes.iter().find(|(of, _)| *of == standing).map_or(-32017, |(_, code)| *code);
@@ -435,7 +412,7 @@ fn not_approved(id: &str, standing: Standing, why: &str) -> (i64, String) {
     (code, reason(Refusal::Over(standing).reason(), &more))
 }
 
-/// The answer to a request of MCP-AX: its raw result, or its refusal's code, message and data as they are (AX-27).
+/// Answer to a request of MCP-AX: its raw result, or the code, message and data of its refusal unchanged (AX-27).
 pub fn answered(answer: Result<String, RouteRefusal>) -> Answer {
     match answer {
         Ok(result) => Answer::Result(Bytes::from(result).into()),
@@ -453,17 +430,17 @@ fn with_decision(data: Option<&str>, id: DecisionId) -> String {
     String::from_utf8_lossy(&edited).into_owned()
 }
 
-/// The member that says in how many seconds to try again.
+/// Member with the seconds until the next try.
 fn after(seconds: u64) -> String {
     format!(",\"retry_after_ms\":{}", seconds.saturating_mul(1000))
 }
 
-/// The answer to a caller that has had the gate do more than its share.
-fn too_much(code: i64, text: String, name: &str, more: &str) -> Told {
-    told(code, 429, text, Some(reason(name, more)), FaultSource::Downstream, true)
+/// Error for a caller beyond its share of the gate's work.
+fn too_much(code: i64, text: String, name: &str, more: &str) -> CallerError {
+    caller_error(code, 429, text, Some(reason(name, more)), FaultSource::Downstream, true)
 }
 
-fn budget(text: String, name: &str, why: &Exceeded) -> Told {
+fn budget(text: String, name: &str, why: &Exceeded) -> CallerError {
     let retry = why.retry_after().map(|after| after.as_millis().max(1));
     let after = retry.map(|ms| format!(",\"retry_after_ms\":{ms}")).unwrap_or_default();
     let limit = match why {
@@ -471,19 +448,19 @@ fn budget(text: String, name: &str, why: &Exceeded) -> Told {
         Exceeded::CostUnits { limit, .. } | Exceeded::MutableCalls { limit } => *limit,
     };
     let more = format!(",\"budget\":{},\"limit\":\"{}\",\"allowed\":{limit}{after}", quote(name), why.limit_name());
-    told(-32003, 200, text, Some(reason("budget_exceeded", &more)), FaultSource::Downstream, retry.is_some())
+    caller_error(-32003, 200, text, Some(reason("budget_exceeded", &more)), FaultSource::Downstream, retry.is_some())
 }
 
-fn told(code: i64, status: u16, message: String, data: Option<String>, source: FaultSource, retry: bool) -> Told {
+fn caller_error(code: i64, status: u16, message: String, data: Option<String>, source: FaultSource, retry: bool) -> CallerError {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Told { code, status, message, data, fault: Fault { source, retry } }
+    CallerError { code, status, message, data, fault: Fault { source, retry } }
 }
 
 fn reason(name: &str, more: &str) -> String {
     format!("{{\"reason\":\"{name}\"{more}}}")
 }
 
-/// The HTTP status that goes with an error of an owner, in the stateless era (2026-07-28, "Streamable HTTP").
+/// HTTP status for an owner's error, in the stateless era (2026-07-28, "Streamable HTTP").
 pub fn status_of_code(error: &[u8]) -> StatusCode {
     match mcp_proto::json::Members::again(error).get("code") {
         Some(b"-32601") => StatusCode::NOT_FOUND,

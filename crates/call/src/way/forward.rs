@@ -1,5 +1,4 @@
-//! The call itself: into the owner's era, over its connection, and the answer back into the caller's.
-//! Whether the call may be made is not asked here.
+//! The call itself: into the owner's era, over its connection, and the answer back into the caller's. Does not ask if the call may be made.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,14 +14,14 @@ use telemetry::trace_context::TraceContext;
 
 use crate::tree::back::Back;
 use crate::tree::mount::{Lease, Phase};
-use crate::tree::port::{Outgoing, UpstreamError};
+use crate::tree::port::{OutgoingRequest, UpstreamError};
 use crate::way::adapt;
 use crate::way::error::CallError;
 use crate::way::gate::Cleared;
 use crate::way::hop;
 use crate::way::resolve::{Aim, Resolved};
 
-/// A server that asks more often than this for one call will not end.
+/// Most questions of a server about one call.
 const MOST_ROUNDS: usize = 32;
 
 /// Makes the call.
@@ -40,7 +39,7 @@ pub fn forward(mut cleared: Cleared, back: &Arc<Back>, trace: Option<TraceContex
     }
 }
 
-/// A stateless server may want input first; a caller of the initialize era is asked here, any other answers it itself.
+/// Asks for the input that a stateless server wants first: a caller of the initialize era is asked here, any other answers by itself.
 async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext>) -> Result<Answer, CallError> {
     let resolved = &*cleared.resolved;
     let mut next = None;
@@ -48,11 +47,11 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
         let params = next.as_ref().unwrap_or(&resolved.params);
         let lease = lease(resolved).await?;
         let era = lease.instance.era();
-        // Such a server gives no state to come back with. Carried out anew, the call would happen twice.
+        // Such a server gives no state to come back with, and a call carried out anew would happen twice.
         if resolved.caller.era == Era::Stateless && era == Era::Initialize && params.members().has("requestState") {
             return Err(CallError::StateUnknown);
         }
-        let out = Outgoing {
+        let out = OutgoingRequest {
             method: &resolved.wire_method,
             params: adapt::traced(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace),
             name: resolved.aim.is_mirrored().then_some(&*resolved.name),
@@ -72,7 +71,7 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
             }
             continue;
         }
-        // A server of the initialize era was told once what its clients can do, and has no word for what this one can't.
+        // A server of the initialize era knows its clients' abilities from the handshake, and has no word for a caller that lacks one.
         if let (Answer::Error(_), Era::Stateless, Era::Initialize) = (&answer, resolved.caller.era, era)
             && let Some(name) = back.lacked()
         {
@@ -83,13 +82,13 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
     Err(failed(resolved, UpstreamError::Malformed(format!("it asked for input {MOST_ROUNDS} times without an answer"))))
 }
 
-/// One request. A session that the server has forgotten is opened anew, once: the request has not been carried out.
-async fn attempt(cleared: &Cleared, lease: Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, CallError> {
+/// Sends a request. A session forgotten by the server is opened anew, once, since the request was not carried out.
+async fn attempt(cleared: &Cleared, lease: Lease, out: &OutgoingRequest<'_>, back: &Arc<Back>) -> Result<Answer, CallError> {
     let resolved = &*cleared.resolved;
     let first = timed(resolved, &lease, out, back).await;
     match first {
         Ok(answer) => return Ok(answer),
-        // Servers answer what they do not know as they answer a session that they have forgotten.
+        // Servers answer unknown requests and forgotten sessions alike.
         Err(UpstreamError::SessionLost) if !matches!(resolved.aim, Aim::Unknown) => {}
         Err(error) if again::may_repeat(cleared, &lease, &error, back) => {
             return Box::pin(again::repeat(resolved, lease, out, back, error)).await;
@@ -104,8 +103,8 @@ async fn attempt(cleared: &Cleared, lease: Lease, out: &Outgoing<'_>, back: &Arc
     timed(resolved, &lease, out, back).await.map_err(|e| failed(resolved, e))
 }
 
-/// One request, and what it says of its tool's pace. A call that gave signs of life says nothing: it may have waited for a person.
-async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
+/// Sends a request and measures its tool's pace. A call with signs of life does not count, since it may have waited for a person.
+async fn timed(resolved: &Resolved, lease: &Lease, out: &OutgoingRequest<'_>, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let began = clock::now();
     let answer = lease.instance.request_since(out, Some(back), began).await;
     let took = clock::now().saturating_duration_since(began);
@@ -121,7 +120,7 @@ async fn timed(resolved: &Resolved, lease: &Lease, out: &Outgoing<'_>, back: &Ar
     answer
 }
 
-/// Longest silence of its server: as the latency class of its tool allows, and no longer than the operator.
+/// Longest silence of the server: by the latency class of the tool, and no longer than the operator allows.
 fn limit(resolved: &Resolved) -> Duration {
     let class = resolved.noted().and_then(|noted| noted.patience());
     resolved.branch.mount.config.limit(&resolved.name, class)

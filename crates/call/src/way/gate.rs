@@ -1,5 +1,5 @@
-//! Does somebody have to agree first. Says which calls wait, and what becomes of an approval when its call has ended. Who may agree, and
-//! to what, is not decided here but in `policy::approval`.
+//! Approval stage: says which calls wait for a person, and settles an approval at the end of its call. Leaves to `policy::approval` which
+//! people may agree, and to what, and does not ask them.
 
 pub mod bound;
 pub mod confirm;
@@ -20,7 +20,7 @@ pub use crate::way::gate::told::Pending;
 pub use crate::way::gate::unconfirmed::unconfirmed;
 
 use crate::judge::gate::Gate;
-use crate::tree::annotation::Noted;
+use crate::tree::annotation::ToolFacts;
 use crate::tree::back::Back;
 use crate::tree::port::UpstreamError;
 use crate::tree::snapshot::Branch;
@@ -36,52 +36,52 @@ pub struct Cleared {
     pub resolved: Box<Resolved>,
     pub decision: Option<Decision>,
     pub room: Room,
-    /// What lets it out, where somebody had to agree: it hears how the call ended.
+    /// Approval or grant used by the call, which hears how the call ends.
     pub release: Option<Release>,
-    /// The approval or the grant by which it goes out, where somebody had to agree.
+    /// Id of the approval or grant used by the call.
     pub agreed: Option<Arc<str>>,
 }
 
 impl Cleared {
-    /// Whether somebody had to agree: then it must not leave unless that is recorded.
+    /// Checks that a person had to agree: then the call must not leave unrecorded.
     pub fn is_gated(&self) -> bool {
         self.agreed.is_some()
     }
 }
 
-/// What lets a call out that somebody had to agree to.
+/// Approval that lets a call out.
 #[derive(Debug)]
 pub enum Release {
     /// An approval of this call.
     Approval(Arc<str>),
-    /// A grant, one use of which it takes.
-    Grant(Arc<str>, Box<Begun>),
+    /// A grant, of which the call takes a use.
+    Grant(Arc<str>, Box<GrantedCall>),
 }
 
 /// A call that goes out by a grant.
 #[derive(Debug)]
-pub struct Begun {
+pub struct GrantedCall {
     call: Call,
-    /// The state with which it comes back, where it was asked for input before.
+    /// State with which the call comes back, if it was asked for input before.
     state: Option<[u8; 32]>,
 }
 
-/// What became of a call at the gate.
-pub enum Gated {
-    /// It does not go out now, and this is what its caller is told.
+/// Outcome of the approval stage.
+pub enum GateOutcome {
+    /// The call waits or is refused, with this answer.
     Answered(Answer),
-    /// It goes out.
+    /// The call goes out.
     Cleared(Cleared),
 }
 
 /// Lets the call through, or waits for somebody to agree, or says how to go on.
-pub async fn gate(gate: &Arc<Gate>, config: &Config, reservation: Reservation, back: &Arc<Back>) -> Result<Gated, CallError> {
+pub async fn gate(gate: &Arc<Gate>, config: &Config, reservation: Reservation, back: &Arc<Back>) -> Result<GateOutcome, CallError> {
     let Weight::Calls(noted) = reservation.resolved.aim.weight() else { return ungated(reservation, back) };
     let causes = causes(config, &reservation, noted, back);
-    // What a gate below asks for is asked for there, whatever was agreed to here (AX-47).
+    // A gate below asks for approval itself, whatever was agreed to here (AX-47).
     if causes.iter().all(|cause| *cause == Cause::Below) {
         let Reservation { resolved, decision, room } = reservation;
-        return Ok(Gated::Cleared(Cleared { resolved, decision, room, release: None, agreed: None }));
+        return Ok(GateOutcome::Cleared(Cleared { resolved, decision, room, release: None, agreed: None }));
     }
     if !matches!(reservation.resolved.aim, Aim::Tool(_)) && is_proposed(back) {
         return Err(CallError::MethodNotFound(reservation.resolved.wire_method.to_string()));
@@ -90,12 +90,12 @@ pub async fn gate(gate: &Arc<Gate>, config: &Config, reservation: Reservation, b
     Box::pin(hold::hold(gate, reservation, noted.as_deref(), back, causes)).await
 }
 
-/// What only reads goes out, unless a rule says that somebody has to agree. How a task stands is told to whoever began it.
-fn ungated(Reservation { resolved, decision, room }: Reservation, back: &Back) -> Result<Gated, CallError> {
+/// Lets a reading request out, unless a rule wants a person to agree. The state of a task goes to the principal that began it.
+fn ungated(Reservation { resolved, decision, room }: Reservation, back: &Back) -> Result<GateOutcome, CallError> {
     match &decision {
         Some(decision) if decision.is_gated() && !matches!(resolved.aim, Aim::Task(_)) => Err(CallError::Unapproved(decision.id)),
         _ if is_proposed(back) => Err(CallError::MethodNotFound(resolved.wire_method.to_string())),
-        _ => Ok(Gated::Cleared(Cleared { resolved, decision, room, release: None, agreed: None })),
+        _ => Ok(GateOutcome::Cleared(Cleared { resolved, decision, room, release: None, agreed: None })),
     }
 }
 
@@ -103,22 +103,22 @@ fn is_proposed(back: &Back) -> bool {
     back.seated.as_ref().is_some_and(|seated| seated.is_proposed())
 }
 
-/// Why somebody has to agree to a call.
-fn causes(config: &Config, reservation: &Reservation, noted: Option<&Arc<Noted>>, back: &Back) -> Vec<Cause> {
+/// Reasons why a person has to agree to a call.
+fn causes(config: &Config, reservation: &Reservation, noted: Option<&Arc<ToolFacts>>, back: &Back) -> Vec<Cause> {
     let Reservation { resolved, decision, .. } = reservation;
     let (by_policy, is_proposed) = (decision.as_ref().is_some_and(Decision::is_gated), is_proposed(back));
     if !by_policy && !is_proposed && config.gate.is_none() {
         return Vec::new();
     }
     let mode = config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&resolved.branch.mount.config.name));
-    // Of what nobody says anything, the worst is thought.
+    // Without any word about a tool, the worst is assumed.
     let risk = noted.map_or(Risk { mutable: true, reversible: false, listed: false }, |noted| noted.risk());
     let mut causes = mode.causes(risk, by_policy, noted.is_some_and(|noted| noted.is_gated_below()));
     causes.extend(is_proposed.then_some(Cause::Proposal));
     causes
 }
 
-/// Notes how a call ended that somebody agreed to, and turns what a gate below says of one that it holds into this caller's own terms.
+/// Settles the approval of a call by its outcome, and turns a gate's answer about a call held below into this caller's own terms.
 pub async fn settle(
     gate: &Arc<Gate>,
     release: Option<Release>,
@@ -134,8 +134,8 @@ pub async fn settle(
         return outcome;
     }
     Box::pin(async {
-        // A server that only calls itself a gate may have made the call: what was agreed to is used then.
-        let end = if below.is_some() && owner.role.is_vouched() { End::HeldBelow } else { end(&outcome, back.caller.era) };
+        // A server that only claims to be a gate may have made the call, which uses up the approval.
+        let end = if below.is_some() && owner.role.is_vouched() { End::HeldBelow } else { approval_end(&outcome, back.caller.era) };
         match release {
             Some(Release::Approval(id)) => gate.rules.approvals.finish(&id, end).await,
             Some(Release::Grant(id, begun)) => match (end, begun.state) {
@@ -154,10 +154,10 @@ pub async fn settle(
     .await
 }
 
-/// How a call ended, as far as the approval is concerned.
-fn end(outcome: &Result<Answer, CallError>, era: Era) -> End {
+/// End of a call for its approval.
+fn approval_end(outcome: &Result<Answer, CallError>, era: Era) -> End {
     match outcome {
-        // It has not been made: its caller comes back with more, and with the state that is given here.
+        // The call has not been made: its caller comes back with more, and with the state given here.
         Ok(answer) if era == Era::Stateless => match adapt::input_required(answer) {
             Some(wanted) => End::Asked(bound::state(wanted.state().map(|raw| &raw[..]))),
             None => End::Answered,

@@ -1,5 +1,5 @@
-//! What only gates say to each other in a request's `_meta`: put in for another gate, taken out before any other server (AX-32).
-//! How a route is spelled is not known here but in `mesh-proto`.
+//! Members of `_meta` between gates: added for another gate, removed before any other server (AX-32). Does not spell routes; `mesh-proto`
+//! does.
 
 use std::borrow::Cow;
 
@@ -18,23 +18,23 @@ use crate::tree::snapshot::Branch;
 use crate::way::adapt;
 use crate::words::node::Node;
 
-/// The way on to a tool below another gate: the raw values that go into `_meta` (AX-30).
+/// Rest of the way to a tool below another gate: the raw values for `_meta` (AX-30).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Onward {
     route: Bytes,
     cursor: String,
 }
 
-/// Where a call of `offer`, which stands below `branch`, goes on from here; `None`: its server is no gate.
+/// Way on for a call of `offer`, which stands below `branch`; `None` if its server is no gate.
 ///
 /// # Errors
-/// When another gate sends a route that does not lead to this tool.
+/// If another gate sent a route that does not lead to this tool.
 pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
     let is_from_gate = caller.scope.is_for_gate();
     if !is_from_gate && !branch.is_gate() {
         return Ok(None);
     }
-    // On the endpoint of one mount, the mount itself is not on the way.
+    // On the endpoint of a single mount, the mount itself is not on the way.
     let mount = caller.scope.mount.is_none().then_some(&branch.mount.config.name);
     let arrived = if is_from_gate { arrived(mount, offer, params)? } else { None };
     if !branch.is_gate() {
@@ -45,13 +45,13 @@ pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, params: &Object) 
         return Ok(arrived);
     }
     let own = if is_renamed { Cow::Owned(local_routes(&[&offer.entry.key]).swap_remove(0)) } else { Cow::Borrowed(&*offer.local) };
-    // What the gate below does not spell as a path has no route; its name leads there all the same.
+    // A name that the gate below does not spell as a path has no route, but still leads there.
     let spelled = own.to_string() == offer.entry.key;
     let route = || write_route(std::iter::once(&branch.mount.config.name).chain(&own.0)).into();
     Ok(spelled.then(|| Onward { route: route(), cursor: "1".into() }))
 }
 
-/// The route that came with a call, moved on by this gate's own segment.
+/// Route that came with a call, moved on by this gate's own segment.
 fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
     let Some(meta) = params.meta() else { return Ok(None) };
     let (Some(route), Some(cursor)) = (meta.get(ROUTE), meta.get(CURSOR)) else { return Ok(None) };
@@ -65,10 +65,10 @@ fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Op
     Ok(moved.map(|cursor| Onward { route: params.slice_ref(route), cursor }))
 }
 
-/// The params of `caller` as the server of `branch`, which speaks `era`, may see them.
+/// Params of `caller` for the server of `branch`, which speaks `era`.
 pub fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Cow<'a, Object> {
     if !branch.is_gate() {
-        // In this order, for the caller's own params know where their members stand.
+        // In this order, since the caller's own params know the places of their members.
         return match without(params) {
             None => adapt::params(params, caller, era),
             Some(params) => Cow::Owned(adapt::params(&params, caller, era).into_owned()),
@@ -77,8 +77,8 @@ pub fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, era: Era
     Cow::Owned(for_gate(&adapt::params(params, caller, era), &branch.mount.gate.node, caller.scope.is_for_gate(), era, onward))
 }
 
-/// A gate is shown that a gate asks, by every single request: it shows a gate other names than it shows the client behind it.
-/// What another gate sent travels on; what a client wrote into the same members does not.
+/// Marks every request as a gate's, since a gate shows other names to gates than to clients. Members from another gate travel on; the same
+/// members from a client do not.
 fn for_gate(params: &Object, node: &Node, is_from_gate: bool, era: Era, onward: Option<&Onward>) -> Object {
     let raw = params.get("_meta");
     let raw = raw.as_deref().unwrap_or(b"{}");
@@ -100,7 +100,7 @@ fn for_gate(params: &Object, node: &Node, is_from_gate: bool, era: Era, onward: 
     changed(params, raw, &changes)
 }
 
-/// The params without what only gates may say to each other; `None`: they say nothing of the kind.
+/// Removes the members between gates; `None` without any.
 fn without(params: &Object) -> Option<Object> {
     let changes = between_gates(&params.meta()?);
     if changes.is_empty() {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_32_what_is_between_gates_leaves_and_every_other_byte_stays() {
+    fn ax_32_only_members_between_gates_are_removed() {
         let meta = |inner: &str| object(Box::leak(format!(r#"{{ "name":"x","_meta":{inner},"n":1.0 }}"#).into_boxed_str()));
         let stripped = without(&meta(r#"{"x-mcpax-route":["a"],"progressToken":1, "x-mcpax-cursor" : 0,"\u0078-mcpax-hops":2}"#)).unwrap();
         assert_eq!(&stripped[..], br#"{ "name":"x","_meta":{"progressToken":1},"n":1.0 }"#);
@@ -147,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn another_gate_is_told_that_a_gate_asks_for_a_client_that_can_do_this() {
-        let node = Node::of("11111111-1111-4111-8111-111111111111".into(), None);
+    fn another_gate_sees_a_gate_with_the_clients_capabilities() {
+        let node = Node::with_id("11111111-1111-4111-8111-111111111111".into(), None);
         let text = r#"{"name":"x","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"x-mcpax-hops":1}}"#;
         let params = for_gate(&object(text), &node, false, Era::Stateless, None);
         let meta = params.meta().unwrap();
@@ -159,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn ax_30_only_a_route_of_our_own_or_of_another_gate_goes_on() {
-        let node = Node::of("11111111-1111-4111-8111-111111111111".into(), None);
+    fn ax_30_only_routes_of_gates_go_on() {
+        let node = Node::with_id("11111111-1111-4111-8111-111111111111".into(), None);
         let text = r#"{"name":"x","_meta":{"x-mcpax-route":["a","b"],"x-mcpax-cursor":0,"x-mcpax-event-id":"e"}}"#;
         let onward = Onward { route: Bytes::from_static(br#"["m","a","b"]"#), cursor: "1".into() };
         let sent = |is_from_gate, onward| {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_30_a_route_must_lead_to_the_tool_that_is_named() {
+    fn ax_30_a_route_must_lead_to_its_tool() {
         let offer = Offer {
             entry: mcp_proto::catalog::Entry { key: "stm.dma".into(), raw: "{}".into() },
             name: "stm.dma".into(),

@@ -1,4 +1,4 @@
-//! Lists and what a server says about itself, answered from the tree without asking anybody.
+//! Lists, and the servers' descriptions of themselves, answered from the tree without asking anybody.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::way::usable::usable;
 use crate::words::node::SERVER_INFO;
 use crate::words::view_key::ViewKey;
 
-/// How long a stateless client may keep a list, in milliseconds. It hears of changes at once if it listens.
+/// Time for which a stateless client may keep a list, in milliseconds. Listening clients hear of changes at once.
 const TTL_MS: u64 = 5_000;
 
-/// One page of a list.
+/// Answers with a page of a list.
 pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
-    // Clients that ask but once must not miss what is starting just now.
+    // Clients that list only once must not miss a server that is starting.
     if !gate.mounts.is_settled_in(caller.scope.mount.as_ref()) {
         gate.mounts.settled_in(caller.scope.mount.as_ref(), gate.mounts.startup_wait()).await;
     }
@@ -66,21 +66,21 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
     Ok(Answer::Result(Bytes::from(out).into()))
 }
 
-/// A list without what this caller can never use, in pages; `None`: nothing of it is hidden from him.
+/// A list in pages without the entries that this caller can never use; `None` if the caller may use all.
 async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<Vec<Page>>> {
     let (standing, key) = (tree.standing(caller), caller.scope.clone());
     if let Some(known) = standing.list(&key, kind) {
         return Some(known);
     }
     let (tree, view) = (Arc::clone(tree), Arc::clone(view));
-    // Rules that are asked about a hundred thousand tools take seconds, and other calls go on meanwhile.
+    // Judging a hundred thousand tools takes seconds, and other calls go on meanwhile.
     let made = tokio::task::spawn_blocking(move || {
         let rules = tree.config.policy.as_ref()?;
         let pages = Arc::new(view.pages(&tree, &key, kind, &|item| listed(&standing, rules, &tree, &key, kind, item)));
         standing.keep_list(&key, kind, &pages);
         Some(pages)
     });
-    // What can't be made shows nothing rather than everything.
+    // A failure shows nothing rather than everything.
     made.await.unwrap_or_else(|_| Some(Arc::new(vec![Page::default()])))
 }
 
@@ -88,13 +88,13 @@ fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind:
     let action = match kind {
         Kind::Tools => return standing.tool(rules, tree, item.place, &key.profile).is_none_or(|known| !known.is_hopeless()),
         Kind::Prompts => Action::Prompt,
-        // A template is known to rules by its own text; what it stands for, by its address.
+        // Rules know a template by its own text, and the resources behind it by address.
         Kind::Resources | Kind::Templates => Action::Read,
     };
     !standing.foresee(rules, &authorize::target(action, item.branch, item.name), &key.profile).is_hopeless()
 }
 
-/// The answer to `server/discover`.
+/// Answers `server/discover`.
 pub async fn discovered(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> Bytes {
     let (capabilities, instructions) = capabilities(gate, tree, caller).await;
     let instructions = instructions.map(|i| format!(",\"instructions\":{}", json::quote(&i))).unwrap_or_default();
@@ -104,9 +104,9 @@ pub async fn discovered(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> Bytes
     ))
 }
 
-/// The `capabilities` object for this caller, raw, and the instructions: of the servers of which it can use anything.
+/// Raw `capabilities` object and instructions for this caller, from the servers of which it can use anything.
 ///
-/// Tools are always named, for a server that is down at present may come; everything else only where somebody serves it.
+/// Tools are always named, since a server that is down may come back; everything else only if served.
 pub async fn capabilities(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> (String, Option<String>) {
     let usable = usable(tree, caller).await;
     let pending = tree.within(&caller.scope).any(|(_, b)| b.negotiated.is_none());
@@ -120,7 +120,7 @@ pub async fn capabilities(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> (St
         ("completions", "{}"),
         ("logging", "{}"),
     ] {
-        // Another gate stays, and asks once: what comes later is for it as well.
+        // Another gate stays connected and asks only once, so later servers count for it too.
         if pending || caller.scope.is_for_gate() || any(name) {
             parts.push(format!("\"{name}\":{value}"));
         }
@@ -139,7 +139,7 @@ pub async fn capabilities(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> (St
     (format!("{{{}}}", parts.join(",")), instructions(&branches))
 }
 
-/// The members of a capability group of all servers; of one that several name, the first.
+/// Members of a capability group over all servers; the first server with a name wins.
 fn merged(branches: &[&Branch], group: &str) -> Vec<String> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     for branch in branches {
@@ -156,7 +156,7 @@ fn raw(branch: &Branch, name: &str) -> Option<Bytes> {
     Members::again(capabilities).get(name).filter(|r| r.starts_with(b"{")).map(|r| capabilities.slice_ref(r))
 }
 
-/// What the servers say about their use: of one server alone as it is, of several under their names.
+/// Servers' instructions: of a single server as they are, of several under their names.
 fn instructions(branches: &[&Branch]) -> Option<String> {
     let mut parts = Vec::new();
     for branch in branches {

@@ -1,6 +1,6 @@
-//! One request, whatever door it came through: read [`call`] from top to bottom and you know what happens to a call.
+//! A request from any door, from beginning to end: [`call`] shows the way of a call from top to bottom.
 //!
-//! Nothing here knows HTTP, stdio or a session's streams.
+//! Knows no HTTP, no stdio, and no streams of a session.
 
 pub mod adapt;
 pub mod authorize;
@@ -47,15 +47,15 @@ use crate::way::authorize::Permit;
 use crate::way::error::CallError;
 use crate::way::gate::Cleared;
 use crate::way::resolve::Resolved;
-use crate::words::entered::Entered;
+use crate::words::entered::AdmittedCaller;
 
-/// Answers one request of a caller that is known, by the tree as it is now.
+/// Answers a request by the tree as it is now.
 pub async fn serve(gate: &Arc<Gate>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    let sight = Sight::of(gate.mounts.tree.load_full(), &back.caller);
+    let sight = Sight::of_caller(gate.mounts.tree.load_full(), &back.caller);
     serve_by(gate, &sight, request, back).await
 }
 
-/// Answers one request by what its caller is shown.
+/// Answers a request by its caller's view.
 pub async fn serve_by(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let (caller, tree) = (&back.caller, &sight.tree);
     let empty = || Ok(Answer::Result(Object::empty()));
@@ -63,7 +63,7 @@ pub async fn serve_by(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: 
         return Err(CallError::ProfileGone(Arc::clone(&caller.scope.profile)));
     }
     let errand = Errand { gate, sight, request, back };
-    // What is not a call is boxed: every call under way holds room for all that could be done here.
+    // Requests other than calls are boxed, since every call under way holds room for all that could be done here.
     match (&*request.method, caller.era) {
         ("tools/call", _) => tool(gate, sight, request, back).await,
         ("prompts/get", _) => call(gate, sight, request, Method::PromptGet, back).await,
@@ -82,7 +82,7 @@ pub async fn serve_by(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: 
     }
 }
 
-/// A list, or a method that Banyan does not know.
+/// Answers a list, or a method unknown to Banyan.
 async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let method = &*errand.request.method;
     match Kind::of_method(method) {
@@ -92,7 +92,7 @@ async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
     }
 }
 
-/// A tool call: one of the tools that find tools, or an owner's.
+/// Answers a tool call: of a tool that finds tools, or of an owner's.
 async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let Sight { tree, view } = sight;
     if view.stands_in && view.has_own && request.params.str("name").as_deref() == Some(own::NAME) {
@@ -103,14 +103,14 @@ async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Bac
         && let Some(meant) = Box::pin(search::meant(tree, view, request, &back.caller)).await
     {
         return match meant {
-            search::Meant::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
-            search::Meant::Call(request) => call(gate, sight, &request, Method::ToolCall, back).await,
+            search::SearchCall::Answer(result) => Ok(Answer::Result(adapted(result.into(), back.caller.era))),
+            search::SearchCall::Call(request) => call(gate, sight, &request, Method::ToolCall, back).await,
         };
     }
     call(gate, sight, request, Method::ToolCall, back).await
 }
 
-/// Request of a caller, and what its caller is shown of the tree.
+/// A request, with its caller's view of the tree.
 #[derive(Clone, Copy)]
 pub struct Errand<'a> {
     pub gate: &'a Arc<Gate>,
@@ -119,14 +119,14 @@ pub struct Errand<'a> {
     pub back: &'a Arc<Back>,
 }
 
-/// Carries one call from its caller to its owner and back.
+/// Carries a call from its caller to its owner and back.
 pub async fn call(gate: &Arc<Gate>, sight: &Sight, request: &Request, method: Method, back: &Arc<Back>) -> Result<Answer, CallError> {
     let errand = Errand { gate, sight, request, back };
     errand.named(method, |cleared, trace| forward::forward(cleared, back, trace)).await
 }
 
 impl Errand<'_> {
-    /// Carries the request to whoever owns what it names. `send` alone differs between what reaches servers.
+    /// Carries the request to the owner of the name in it. Only `send` differs between kinds of requests.
     async fn named<F: Future<Output = Result<Answer, CallError>>>(
         &self,
         method: Method,
@@ -138,7 +138,7 @@ impl Errand<'_> {
         outcome
     }
 
-    /// The way of a call. Each stage takes the proof of the one before, so that none can be left out.
+    /// Stages of a call. Each takes the proof of the stage before, so that none can be left out.
     async fn stages<F: Future<Output = Result<Answer, CallError>>>(
         &self,
         method: Method,
@@ -155,7 +155,7 @@ impl Errand<'_> {
         self.carry(permit, record, send).await
     }
 
-    /// Carries the request to a server that is known already.
+    /// Carries the request to a known server.
     async fn to<F: Future<Output = Result<Answer, CallError>>>(
         &self,
         resolved: Box<Resolved>,
@@ -170,7 +170,7 @@ impl Errand<'_> {
         outcome
     }
 
-    /// The same for what was allowed before.
+    /// Carries a request already permitted.
     async fn with<F: Future<Output = Result<Answer, CallError>>>(
         &self,
         permit: Permit,
@@ -182,7 +182,7 @@ impl Errand<'_> {
         outcome
     }
 
-    /// The way from the permit on.
+    /// Stages after the permit.
     async fn carry<F: Future<Output = Result<Answer, CallError>>>(
         &self,
         permit: Permit,
@@ -193,8 +193,8 @@ impl Errand<'_> {
         let config = &sight.tree.config;
         let reservation = reserve::reserve(gate, config, permit)?;
         let mut cleared = match gate::gate(gate, config, reservation, back).await? {
-            gate::Gated::Cleared(cleared) => cleared,
-            gate::Gated::Answered(answer) => return Ok(answer),
+            gate::GateOutcome::Cleared(cleared) => cleared,
+            gate::GateOutcome::Answered(answer) => return Ok(answer),
         };
         let (owner, release) = (cleared.resolved.branch.clone(), cleared.release.take());
         let about = remember::About {
@@ -212,7 +212,7 @@ impl Errand<'_> {
     }
 }
 
-/// What was not found may come with a server that is just being started.
+/// Resolves an unknown name again once servers being started are there.
 async fn found_later(
     gate: &Arc<Gate>,
     tree: &Tree,
@@ -223,7 +223,7 @@ async fn found_later(
 ) -> Result<Permit, CallError> {
     let caller = &back.caller;
     let later = if let CallError::Unavailable { mount, .. } = &error {
-        // Its server is being started for the first time, and nobody knows its names yet.
+        // The server is being started for the first time, and its names are unknown.
         gate.mounts.started(mount).await.then(|| gate.mounts.tree.load_full())
     } else if error.is_unknown() {
         grown(gate, caller).await
@@ -238,7 +238,7 @@ async fn found_later(
     authorize::authorize(gate, tree, request, resolved)
 }
 
-/// The tree once servers that are just being started are there; `None`: none is.
+/// Tree after servers being started are there; `None` if none is being started.
 async fn grown(gate: &Arc<Gate>, caller: &Caller) -> Option<Arc<Tree>> {
     let scope = caller.scope.mount.as_ref();
     if gate.mounts.is_settled_in(scope) {
@@ -248,7 +248,7 @@ async fn grown(gate: &Arc<Gate>, caller: &Caller) -> Option<Arc<Tree>> {
     Some(gate.mounts.tree.load_full())
 }
 
-/// A result of our own as the caller's era wants it.
+/// Adapts a result of our own to the caller's era.
 fn adapted(result: Object, era: Era) -> Object {
     if era == Era::Stateless { adapt::completed(&result, false) } else { result }
 }
@@ -259,7 +259,7 @@ pub fn own_caller(scope: crate::words::view_key::ViewKey) -> Arc<Caller> {
         party: None,
         principal: banyan_model::Principal::local(),
         is_owner: true,
-        subject: Arc::new(Entered::local().subject(b"{\"name\":\"banyan\"}")),
+        subject: Arc::new(AdmittedCaller::local().subject(b"{\"name\":\"banyan\"}")),
         era: Era::Stateless,
         version: mcp_proto::era::STATELESS,
         capabilities: Bytes::from_static(b"{}"),

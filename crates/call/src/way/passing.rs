@@ -1,4 +1,4 @@
-//! Methods Banyan does not know: forwarded, where it is clear to whom.
+//! Methods unknown to Banyan: forwarded where the receiver is clear, and nowhere else.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::way::resolve::{Aim, task_of};
 use crate::way::{Errand, gate, registration, trace};
 use crate::words::cancel::Cancel;
 
-/// What gates ask each other is answered here. Any other method goes to the only server there is, or to the only one that names its extension.
+/// Forwards a method to the only server there is, or to the only server that names its extension. Requests between gates are answered here.
 pub async fn unknown(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let Errand { gate, sight, request, back } = *errand;
     if request.method == trace::METHOD {
@@ -41,7 +41,7 @@ pub async fn unknown(errand: &Errand<'_>) -> Result<Answer, CallError> {
     crate::way::call(gate, sight, request, Method::Unknown, back).await
 }
 
-/// `tasks/list` of 2025-11-25: of every server that has any, the tasks of the caller, in one list.
+/// Answers `tasks/list` of 2025-11-25: the caller's tasks of all servers with tasks, in one list.
 pub async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let Errand { gate, sight, request, back } = *errand;
     let declares = |branch: &&Branch| branch.negotiated.as_ref().is_some_and(|n| mcp_proto::era::declares(&n.capabilities, "tasks"));
@@ -55,7 +55,7 @@ pub async fn tasks_list(errand: &Errand<'_>) -> Result<Answer, CallError> {
         let answer = errand.to(resolved, |cleared, trace| forward(cleared, back, trace)).await;
         let result = match answer {
             Ok(Answer::Result(result)) => result,
-            // Of several servers each is left out that can't say.
+            // A server that can't answer is left out of several.
             _ if with.len() > 1 => continue,
             answer => return answer,
         };
@@ -78,15 +78,15 @@ fn is_own(load: &Load, tree: &Tree, (caller, branch): (&Caller, &Branch), task: 
     owner.is_some_and(|owner| owner.mount.config.name == branch.mount.config.name)
 }
 
-/// A notification that nobody knows, for the connections that are the client's own: it goes the way of a method that nobody knows. Nobody is
-/// told why it is not passed on, and nobody waits for that.
+/// Forwards an unknown notification from a client with connections of its own, by the rule for unknown methods. The client is not told of
+/// failures, and does not wait.
 pub async fn notified(gate: &Arc<Gate>, mut caller: Arc<Caller>, notification: &Notification) {
     let own = Arc::get_mut(&mut caller).and_then(|caller| {
         caller.capabilities = Bytes::from_static(b"{}");
         caller.session.take()
     });
     let Some(session) = own.filter(|_| notification.method.starts_with("notifications/")) else { return };
-    let sight = Sight::of(gate.mounts.tree.load_full(), &caller);
+    let sight = Sight::of_caller(gate.mounts.tree.load_full(), &caller);
     let Notification { method, params, whole } = notification;
     let request = Request { id: Bytes::from_static(b"null"), method: method.clone().into(), params: params.clone() };
     let back = Back::new(Arc::clone(&caller), Sink::None, None, Cancel::default());
@@ -104,12 +104,12 @@ pub async fn notified(gate: &Arc<Gate>, mut caller: Arc<Caller>, notification: &
     }
 }
 
-/// Nobody can say what an unknown method does, so a server that may not be asked for everything is not sent one (AX-41).
+/// Checks that a server is sent unknown methods. Their effect is unknown, so a server of limited scope gets none (AX-41).
 pub fn takes_unknown(mount: &Mount) -> bool {
     mount.registration.as_ref().is_none_or(|registration| registration.auth_scope == AuthScope::Admin)
 }
 
-/// Methods of one era that the other has no more (2026-07-28, "Changes"); they are answered here, never passed on.
+/// Checks for a method that only one era has (2026-07-28, "Changes"); such methods are answered here, never passed on.
 fn is_removed(method: &str) -> bool {
     matches!(
         method,
@@ -123,7 +123,7 @@ fn is_removed(method: &str) -> bool {
     )
 }
 
-/// Whether a server names the extension a method belongs to: `vendor/thing` belongs to an id that has `vendor` in it.
+/// Checks that a server names the extension of a method: `vendor/thing` belongs to an id that contains `vendor`.
 pub fn names(branch: &Branch, method: &str) -> bool {
     let Some(negotiated) = &branch.negotiated else { return false };
     let prefix = method.rsplit_once('/').map_or(method, |(p, _)| p);

@@ -1,7 +1,7 @@
-//! What is kept of a call: its beginning before anything leaves, and its end before anything comes back.
+//! Records of a call: its beginning before it leaves, and its end before an answer goes back.
 //!
-//! Written explicitly, never in `Drop`: for metrics, spans, the log, and the record that nobody can forge. A call that somebody had to agree
-//! to leaves only when that is on the disk. How the record is written is not known here.
+//! Written explicitly, never in `Drop`: for metrics, spans, the log, and the tamper-evident record. An approved call leaves only when its
+//! intent is on the disk. Does not write the record itself.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,7 +25,7 @@ use crate::tree::port::UpstreamError;
 use crate::way::error::{CallError, Report};
 use crate::way::gate::Cleared;
 
-/// Counts a request that was refused before anybody looked at it.
+/// Counts a request refused unread.
 pub fn refused(recorder: &Recorder, method: &str) {
     let (method, version) = (MethodName::of(method), ProtocolVersion::of(""));
     let operation = Operation { side: Side::Server, method, transport: Transport::Tcp, version, tool: ToolLabel::NONE };
@@ -43,16 +43,16 @@ pub struct Record<'a> {
     client: Option<Running<Arc<MountMetrics>>>,
     span: CallSpan,
     call: CallId,
-    /// When it came, in microseconds since 1970, and by the clock that never steps.
+    /// Beginning, in microseconds since 1970, and by the monotonic clock.
     began: (u64, Instant),
-    /// It has left, or is about to.
+    /// The call has left, or is about to.
     is_intended: bool,
     ticket: Option<Ticket>,
     trace: Option<TraceContext>,
 }
 
 impl<'a> Record<'a> {
-    /// A request has come.
+    /// Notes the arrival of a request.
     pub fn begin(gate: &'a Gate, back: &'a Back, request: &Request) -> Self {
         let caller = &back.caller;
         let (method, version) = (MethodName::of(&request.method), ProtocolVersion::of(caller.version));
@@ -74,10 +74,10 @@ impl<'a> Record<'a> {
         Self { gate, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
     }
 
-    /// It is about to leave for its owner.
+    /// Records the intent of a call about to leave for its owner.
     ///
     /// # Errors
-    /// When somebody had to agree to it, and it can't be recorded: it must not leave then.
+    /// If an approved call can't be recorded; then it must not leave.
     pub async fn intend(&mut self, request: &Request, cleared: &Cleared) -> Result<(), CallError> {
         let resolved = &cleared.resolved;
         self.counted(cleared);
@@ -100,12 +100,12 @@ impl<'a> Record<'a> {
             journal.append_durable(self.part(), &audit::record::Record::Intended(intent))
         });
         let recorded = kept.await;
-        // It did not leave: what is recorded next is why.
+        // The call did not leave, and the next record says why.
         self.is_intended = recorded.is_ok();
         recorded.map_err(|error| CallError::Unrecorded(error.to_string()))
     }
 
-    /// Part of the record that the caller's principal has.
+    /// Part of the record held by the caller's principal.
     fn part(&self) -> &Part {
         &self.back.caller.share(&self.gate.load).part
     }
@@ -143,11 +143,11 @@ impl<'a> Record<'a> {
         );
     }
 
-    /// Gives `record` what is wanted, as far as it is known: before its owner is, by the name that the caller used.
+    /// Describes the call for `record`, as far as known: before the owner is known, by the caller's own name.
     fn described<T>(&self, request: &Request, cleared: Option<&Cleared>, record: impl FnOnce(&dyn Journal, Intent<'_>) -> T) -> T {
         let journal = &*self.gate.record.journal;
         let members = request.params.members();
-        let raw = said(request, &members);
+        let raw = recorded_part(request, &members);
         let formed = raw.map(|raw| ArgumentForms::of(raw, journal.wanted()));
         let call = journal.ids().spelled(self.call);
         let named = || ["name", "uri", "taskId"].iter().find_map(|key| members.str(key)).unwrap_or_default();
@@ -170,14 +170,14 @@ impl<'a> Record<'a> {
         record(journal, intent)
     }
 
-    /// It has ended.
+    /// Records the end of the call.
     pub fn finish(self, request: &Request, outcome: &mut Result<Answer, CallError>) {
         if let Err(error) = outcome {
             self.report(error);
         }
         let outcome = &*outcome;
         let ending = ending(outcome);
-        // Refusals for want of room come by the thousand; `refusals.rs` says how many.
+        // Refusals for want of room come by the thousand; `refusals.rs` counts them.
         if let Err(error) = outcome
             && !matches!(error, CallError::Overloaded { .. })
         {
@@ -205,12 +205,12 @@ impl<'a> Record<'a> {
         let reason = data.and_then(|data| Members::again(data.as_bytes()).str("reason"));
         if !self.is_intended {
             let Some(told) = &told else { return };
-            // Outside, what the rules refuse looks like what is not there.
+            // Outside, a denied name looks like an unknown one.
             let by_rules = outcome.as_ref().err().and_then(CallError::decided);
             let cause = by_rules.as_ref().map(|by| Text::Borrowed(by.cause));
             let reason = cause.or(reason).unwrap_or(Text::Borrowed("refused"));
             let principal = &*self.back.caller.principal.name;
-            // Most of a flood is counted and described by nobody.
+            // Most refusals of a flood are counted without a description.
             let way = journal.count_refusal(principal, &reason);
             if way == Way::Counted {
                 return;
@@ -236,7 +236,7 @@ impl<'a> Record<'a> {
         journal.ended(self.part(), self.ticket, &|| journal.ids().spelled(self.call), outcome);
     }
 
-    /// Gives the failure of a server the id of this call, and to whoever runs the gate the server's own words.
+    /// Adds to a server's failure the id of this call, and for the operator the server's own words.
     fn report(&self, error: &mut CallError) {
         let Some((mount, report)) = error.failing() else { return };
         let mount = if self.back.caller.is_owner { self.gate.mounts.find(mount) } else { None };
@@ -250,16 +250,16 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The longest id of a request that is recorded as it is, in bytes.
+/// Longest id of a request recorded in full, in bytes.
 const LONGEST_ID: usize = 128;
 
-/// The id of a request as it is recorded: a longer one by its hash.
+/// Id of a request for the record: a longer one by its hash.
 fn written(id: &[u8]) -> Text<'_> {
     if id.len() <= LONGEST_ID { String::from_utf8_lossy(id) } else { Text::Owned(format!("sha256:{}", sha256(id))) }
 }
 
-/// Part of a request of which the record keeps the form: its arguments; of a method that nobody knows, all that it says.
-fn said<'a>(request: &'a Request, members: &Members<'a>) -> Option<&'a [u8]> {
+/// Part of a request whose form is recorded: its arguments, or all params of an unknown method.
+fn recorded_part<'a>(request: &'a Request, members: &Members<'a>) -> Option<&'a [u8]> {
     match &*request.method {
         "tools/call" => members.get("arguments"),
         "prompts/get" => members.get("arguments"),
@@ -277,7 +277,7 @@ fn said<'a>(request: &'a Request, members: &Members<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// How a call that left has ended, in a word of the record, and the code of its error.
+/// End of a call that left, in the record's words, with the code of an error.
 fn word(outcome: &Result<Answer, CallError>, ending: Ending) -> (&'static str, Option<i64>) {
     match ending {
         Ending::Cancelled => ("cancelled", None),
@@ -286,7 +286,7 @@ fn word(outcome: &Result<Answer, CallError>, ending: Ending) -> (&'static str, O
         Ending::TimedOut => ("timed_out", None),
         Ending::ToolError => ("tool_error", None),
         Ending::Error(code) => match outcome {
-            // Whether it took effect is not known.
+            // The effect is unknown.
             Err(CallError::Upstream { error: UpstreamError::Lost(_), .. }) => ("unknown", Some(code)),
             Ok(_) | Err(_) => ("error", Some(code)),
         },
@@ -313,7 +313,7 @@ fn ending(outcome: &Result<Answer, CallError>) -> Ending {
     }
 }
 
-/// Whether a tool says that it failed; that is a result all the same.
+/// Checks for a tool's own report of failure, which is a result all the same.
 fn has_failed(result: &Object) -> bool {
     result.members().get("isError") == Some(b"true")
 }
@@ -323,14 +323,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h1_a_long_id_is_recorded_by_its_hash_and_a_short_one_as_it_is() {
+    fn h1_a_long_id_is_recorded_by_its_hash() {
         let long = format!("\"{}\"", "a".repeat(200));
         assert_eq!(written(b"\"short\""), "\"short\"");
         assert_eq!(written(long.as_bytes()), format!("sha256:{}", sha256(long.as_bytes())));
     }
 
     #[test]
-    fn a_failure_is_seen_however_it_is_spelled_and_however_long_the_result_is() {
+    fn a_tool_failure_is_seen_in_any_spelling() {
         let failed_in = |text: &str| has_failed(&bytes::Bytes::copy_from_slice(text.as_bytes()).into());
         let long = |behind: &str| format!(r#"{{"content":[{{"text":"{}"}}]{behind}}}"#, "x".repeat(3 << 20));
         for failed in [r#"{"isError" : true}"#, r#"{"content":[],"\u0069sError":true}"#, &long(r#","isError":true"#)] {

@@ -1,5 +1,5 @@
-//! The requests of MCP-AX between servers that register and gates, as requests of MCP (AX-20 to AX-25). What they mean is not known
-//! here but in the registry, and in the membership of a gate that is registered itself.
+//! Requests of MCP-AX between registering servers and gates, as requests of MCP (AX-20 to AX-25). Does not know their meaning; the registry
+//! does, and the membership of a registered gate.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::judge::gate::Gate;
 use crate::tree::back::Back;
 use crate::way::error::{CallError, answered};
 
-/// Whether a method is one of those that a server sends to a gate, or a gate to one that is registered with it.
+/// Checks for a method between a server and the gate of its registration, in either direction.
 pub fn is_ours(method: &str) -> bool {
     Method::parse(method).is_some()
 }
 
-/// Answers such a request.
+/// Answers a request of MCP-AX.
 pub async fn answer(gate: &Arc<Gate>, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
-    // On the endpoint of one mount there is nothing to register with.
+    // The endpoint of a single mount has no registry.
     if back.caller.scope.mount.is_some() {
         return Err(CallError::MethodNotFound(request.method.clone().into_owned()));
     }

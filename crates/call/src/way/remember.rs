@@ -1,4 +1,4 @@
-//! What answers mention and later requests will name: tasks and resources, taken out of each answer. Where they are kept is not known here.
+//! Tasks and resources mentioned in answers, taken out of each for later requests that name them. Keeps none (`tree::remembered`).
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use policy::decide::Verdict;
 
 use crate::tree::caller::Caller;
 use crate::tree::gate::Load;
-use crate::tree::remembered::Begun;
+use crate::tree::remembered::TaskOrigin;
 use crate::tree::snapshot::Branch;
 use crate::words::key;
 
-/// Results longer than this are not searched for URIs.
+/// Longest result searched for URIs, in bytes.
 const SEARCHED: usize = 256 << 10;
 
-/// Facts about the call to which `remember` is told the answer.
+/// Facts about a call whose answer is remembered.
 pub struct About {
     pub method: Method,
-    /// The place of the tool in the catalog of its owner.
+    /// Place of the tool in its owner's catalog.
     pub tool: Option<usize>,
     /// Verdict of the rules about the call.
     pub verdict: Option<Arc<Verdict>>,
@@ -30,13 +30,13 @@ pub struct About {
 pub fn remember(load: &Load, (config, owner): (&Config, &Branch), caller: &Caller, about: About, answer: &Answer) {
     let Answer::Result(result) = answer else { return };
     let mount = &owner.mount.config.name;
-    // Who asks about a task has not begun it.
+    // A question about a task does not begin it.
     if matches!(about.method, Method::ToolCall | Method::Unknown)
         && let Some(id) = task_id(result)
     {
         let tool = about.tool.and_then(|place| owner.catalog.tools.get(place)).map(|offer| offer.entry.key.as_str());
         let verdict = config.policy.as_ref().map(|rules| rules.digest).zip(about.verdict);
-        let begun = Begun { mount: mount.clone(), tool: tool.unwrap_or_default().into(), verdict };
+        let begun = TaskOrigin { mount: mount.clone(), tool: tool.unwrap_or_default().into(), verdict };
         load.tasks.note(&caller.principal, &id, begun);
     }
     if owner.has_resources && result.len() <= SEARCHED {
@@ -54,11 +54,11 @@ fn task_id(result: &Object) -> Option<String> {
     at_the_top().or_else(|| members.object("task")?.str("taskId")).map(|id| id.into_owned())
 }
 
-/// The text of every member named `uri`, wherever it stands.
+/// Texts of all members named `uri`, at any depth.
 fn uris(result: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     if key::is_escaped(result) {
-        // The key may be spelled in many ways: every string is looked at.
+        // An escaped key has many spellings, so every string is looked at.
         let mut at = 0;
         while let Some(start) = memchr::memchr(b'"', &result[at..]).map(|start| at + start) {
             let Some(length) = string_end(&result[start..]) else { break };
@@ -73,13 +73,13 @@ fn uris(result: &[u8]) -> Vec<String> {
     out
 }
 
-/// The value of the key that stands before `rest`, where that is text.
+/// Text behind a key, where `rest` begins; `None` for another kind of value.
 fn text_of(rest: &[u8]) -> Option<String> {
     let value = key::value(rest)?;
     json::as_str(&value[..string_end(value)?]).map(|text| text.into_owned())
 }
 
-/// Where the JSON string at the start of `text` ends.
+/// End of the JSON string at the start of `text`.
 fn string_end(text: &[u8]) -> Option<usize> {
     let mut escaped = false;
     let inner = text.strip_prefix(b"\"")?;

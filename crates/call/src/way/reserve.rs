@@ -1,5 +1,5 @@
-//! Room for the call: in the whole gate, at its owner, and in the budgets of its caller. Room is given back when the reservation is
-//! dropped; of a budget only what was taken for a call that never left. Nobody waits for room: there is some or there is none.
+//! Room for the call: in the whole gate, at its owner, and in its caller's budgets. Dropping the reservation gives the room back, and the
+//! budget only for a call that never left. Nobody waits for room: there is some or none.
 
 use banyan_model::Segment;
 use config::resolved::Config;
@@ -8,7 +8,7 @@ use banyan_model::Method;
 use policy::budget::Charge;
 
 use crate::judge::gate::{Gate, Rules};
-use crate::judge::policy::{Spending, charge, take};
+use crate::judge::policy::{Spending, charge, take_budget};
 use crate::tree::caller::Caller;
 use crate::tree::gate::Load;
 use crate::way::authorize::{Decision, Permit};
@@ -16,7 +16,7 @@ use crate::way::error::CallError;
 use crate::way::resolve::{Resolved, Weight};
 use crate::words::shares::{Bound, Full, Place, Resource};
 
-/// Proof that there is room for the call.
+/// Proof of room for the call.
 #[derive(Debug)]
 pub struct Reservation {
     pub resolved: Box<Resolved>,
@@ -24,7 +24,7 @@ pub struct Reservation {
     pub room: Room,
 }
 
-/// The room itself.
+/// Room of a call.
 #[derive(Debug)]
 pub struct Room {
     _place: Place,
@@ -32,7 +32,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// The call has left: its caller has spent what it cost.
+    /// Notes that the call has left and its cost is spent.
     pub fn left(&mut self) {
         if let Some(spending) = &mut self.spending {
             spending.keep();
@@ -42,7 +42,7 @@ impl Room {
 
 /// Takes room for the call, or refuses at once: a queue would only hide the overload.
 pub fn reserve(gate: &Gate, config: &Config, permit: Permit) -> Result<Reservation, CallError> {
-    // Before anybody is asked to agree to what can't be made.
+    // Before any person is asked to agree to a call that can't be made.
     if gate.record.journal.is_full() {
         return Err(CallError::RecordFull);
     }
@@ -53,7 +53,7 @@ pub fn reserve(gate: &Gate, config: &Config, permit: Permit) -> Result<Reservati
     if let Some(until) = share.part.refused_until() {
         return Err(CallError::RecordShare { until });
     }
-    let in_gate = share.take(Resource::Calls, 1, Bound { most: limits.calls, percent: config.share() });
+    let in_gate = share.take_amount(Resource::Calls, 1, Bound { most: limits.calls, percent: config.share() });
     let in_gate = in_gate.map_err(|full| match full {
         Full::All => crowded(&gate.load, "the gate is full", limits.calls, None),
         Full::Share(share) => crowded(&gate.load, "this caller has its share of the gate", share, None),
@@ -71,13 +71,13 @@ fn crowded(load: &Load, what: &'static str, most: usize, mount: Option<&Segment>
     CallError::Overloaded { what, most }
 }
 
-/// Charges a call that the rules refuse, or that names nothing, to the budgets that concern its caller, so that whoever may do nothing asks no
-/// more often than others call. Gives the error that the caller is told.
+/// Charges a denied call, or a call of an unknown name, to its caller's budgets, so that such calls are bounded like any others. Returns
+/// the error for the caller.
 pub fn refused(rules: &Rules, config: &Config, caller: &Caller, error: CallError) -> CallError {
     if config.budgets.is_empty() || (error.decided().is_none() && !error.is_unknown()) {
         return error;
     }
-    match take(&*rules.budget, config, caller, Charge::default()) {
+    match take_budget(&*rules.budget, config, caller, Charge::default()) {
         Ok(spending) => {
             spending.into_iter().for_each(|mut spending| spending.keep());
             error
@@ -86,17 +86,17 @@ pub fn refused(rules: &Rules, config: &Config, caller: &Caller, error: CallError
     }
 }
 
-/// Takes what the call costs from the budgets that concern its caller.
+/// Takes the cost of the call from its caller's budgets.
 fn spend(rules: &Rules, config: &Config, resolved: &Resolved) -> Result<Option<Spending>, CallError> {
     if config.budgets.is_empty() {
         return Ok(None);
     }
     let annotation = match resolved.aim.weight() {
-        // Asking how a task stands costs nothing.
+        // Asking for the state of a task costs nothing.
         Weight::Reads if resolved.aim.method() == Method::Task => return Ok(None),
         Weight::Reads | Weight::Calls(None) => None,
         Weight::Calls(Some(noted)) => Some(noted.annotation()),
     };
     let Some(charge) = charge(resolved.aim.method(), annotation) else { return Ok(None) };
-    take(&*rules.budget, config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
+    take_budget(&*rules.budget, config, &resolved.caller, charge).map_err(|over| CallError::Budget(Box::new(over)))
 }

@@ -1,5 +1,4 @@
-//! Whose a request is: from what the caller names to the mount that owns it, and what the owner calls it.
-//! Only looks up: nothing is sent and nobody is asked.
+//! Resolves the name in a request to the owning mount and the owner's own name. Only looks up; sends nothing and asks nobody.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,12 +12,12 @@ use mcp_proto::resource_index::Effort;
 use mcp_proto::splice::{self, Change};
 use policy::pin::Kind as Pinned;
 
-use crate::tree::annotation::Noted;
+use crate::tree::annotation::ToolFacts;
 use crate::tree::caller::Caller;
-use crate::tree::catalog::{Catalog, Held};
+use crate::tree::catalog::{Catalog, HeldDefinition};
 use crate::tree::gate::Load;
 use crate::tree::mount::Phase;
-use crate::tree::remembered::{Begun, Whose};
+use crate::tree::remembered::{TaskOrigin, Whose};
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::View;
 use crate::way::error::CallError;
@@ -27,26 +26,26 @@ use crate::way::hop::Onward;
 use crate::way::passing;
 use crate::way::passing::takes_unknown;
 
-/// Proof that the name means something: the owner, and the request in the owner's own words.
+/// Proof of a known name: the owner, and the request in the owner's words.
 #[derive(Debug)]
 pub struct Resolved {
     pub caller: Arc<Caller>,
     pub branch: Branch,
-    /// The method as it goes out.
+    /// Method as sent.
     pub wire_method: Cow<'static, str>,
     pub aim: Aim,
     /// The params, naming things as the owner does.
     pub params: Object,
-    /// What the owner calls what is meant: a tool's or prompt's name, a URI, a task id.
+    /// Owner's name: of a tool or prompt, a URI, or a task id.
     pub name: String,
     pub headers: Vec<ParamHeader>,
-    /// The way to the tool below another gate.
+    /// Way on to a tool below another gate.
     pub onward: Option<Onward>,
-    /// The tool's branch and its place in the catalog, in the tree where it was found.
+    /// Branch and place in the catalog, in the tree where the tool was found.
     pub place: Option<(usize, usize)>,
 }
 
-/// What is asked for. No tool is called of which is not known what MCP-AX says of it.
+/// Aim of a request. A tool is called only with its MCP-AX annotation known.
 #[derive(Debug, Clone)]
 pub enum Aim {
     Complete,
@@ -58,30 +57,29 @@ pub enum Aim {
     Task(Box<TaskAim>),
     /// All tasks of one server.
     Tasks,
-    Tool(Arc<Noted>),
-    /// The way to a tool, and no call of it.
-    Trace(Arc<Noted>),
+    Tool(Arc<ToolFacts>),
+    /// The way to a tool, without a call.
+    Trace(Arc<ToolFacts>),
     Unknown,
 }
 
-/// Request about a task.
+/// A request about a task.
 #[derive(Debug, Clone)]
 pub struct TaskAim {
-    /// The call that began the task; `None`: nobody knows, and only one principal comes here.
-    pub begun: Option<Begun>,
-    /// The tool of that call, where it is listed.
-    noted: Option<Arc<Noted>>,
-    /// Set if it cancels the task, or tells it something.
+    /// Call that began the task; `None` if unknown, at a gate with a single principal.
+    pub begun: Option<TaskOrigin>,
+    /// Tool of that call, if listed.
+    noted: Option<Arc<ToolFacts>>,
+    /// The request cancels the task, or gives it input.
     is_input: bool,
 }
 
-/// Weight of a request with budgets and those who have to agree.
+/// Weight of a request for budgets and approvals.
 #[derive(Debug, Clone, Copy)]
 pub enum Weight<'a> {
-    /// Changes nothing.
     Reads,
-    /// As a call of such a tool; `None`: of one that may change something for good.
-    Calls(Option<&'a Arc<Noted>>),
+    /// Calls such a tool; `None`: may change something for good.
+    Calls(Option<&'a Arc<ToolFacts>>),
 }
 
 impl Aim {
@@ -102,7 +100,7 @@ impl Aim {
         }
     }
 
-    /// The tool whose call began the task that is meant, in the words of its server.
+    /// Tool whose call began the task, in its server's words.
     pub fn began(&self) -> Option<&str> {
         let Self::Task(task) = self else { return None };
         task.begun.as_ref().map(|begun| &*begun.tool).filter(|tool| !tool.is_empty())
@@ -113,7 +111,8 @@ impl Aim {
         matches!(self, Self::Prompt | Self::Resource | Self::Task(_) | Self::Tool(_))
     }
 
-    /// Weighs the request: a method that nobody knows counts as a call that changes something for good, a word in a task as the call that began it.
+    /// Weighs the request: an unknown method counts as a call that changes something for good, input to a task as the call that began the
+    /// task.
     pub fn weight(&self) -> Weight<'_> {
         match self {
             Self::Tool(noted) => Weight::Calls(Some(noted)),
@@ -133,13 +132,13 @@ impl Aim {
 }
 
 impl Resolved {
-    /// What MCP-AX says of the tool; `None`: none is called.
-    pub fn noted(&self) -> Option<&Arc<Noted>> {
+    /// Annotation of the tool called; `None` for other aims.
+    pub fn noted(&self) -> Option<&Arc<ToolFacts>> {
         if let Aim::Tool(noted) = &self.aim { Some(noted) } else { None }
     }
 }
 
-/// Request to a server that is known already, in the words of the caller.
+/// Resolves a request to a known server, in the caller's words.
 pub fn at(branch: Branch, caller: &Arc<Caller>, request: &Request, (aim, name): (Aim, String)) -> Box<Resolved> {
     Box::new(Resolved {
         caller: Arc::clone(caller),
@@ -172,21 +171,21 @@ pub fn resolve(
             let unknown = || why().unwrap_or_else(|| CallError::UnknownPrompt(shown.clone().into_owned()));
             let (b, i) = view.prompts.find(&shown).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.prompts.get(i)).ok_or_else(unknown)?;
-            Found::renamed(Aim::Prompt, branch, "name", &shown, offer.entry.key.clone())
+            FoundOwner::renamed(Aim::Prompt, branch, "name", &shown, offer.entry.key.clone())
         }
         Method::ResourceRead => {
             let shown = named(&members, "uri")?;
             let (branch, uri) = resource(load, tree, view, &shown)?;
-            Found::renamed(Aim::Resource, branch, "uri", &shown, uri)
+            FoundOwner::renamed(Aim::Resource, branch, "uri", &shown, uri)
         }
         Method::Subscribe => {
             let shown = named(&members, "uri")?;
             let (branch, uri) = resource(load, tree, view, &shown)?;
-            Found::renamed(Aim::Subscription, branch, "uri", &shown, uri)
+            FoundOwner::renamed(Aim::Subscription, branch, "uri", &shown, uri)
         }
         Method::Task => task(load, tree, caller, request, &members)?,
-        Method::Unknown => Found::renamed(Aim::Unknown, unknown(tree, caller, &request.method)?, "", "", String::new()),
-        // Several servers may be meant, and each is asked by itself.
+        Method::Unknown => FoundOwner::renamed(Aim::Unknown, unknown(tree, caller, &request.method)?, "", "", String::new()),
+        // Several servers may be meant, each of which is asked by itself.
         Method::Confirm | Method::LogLevel | Method::TaskList => return Err(CallError::MethodNotFound(request.method.to_string())),
         Method::ToolCall | Method::Trace => {
             let shown = named(&members, "name")?;
@@ -197,11 +196,11 @@ pub fn resolve(
             let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
             let noted = offer.noted.clone().ok_or_else(unknown)?;
             let aim = if method == Method::Trace { Aim::Trace(noted) } else { Aim::Tool(noted) };
-            Found {
+            FoundOwner {
                 headers: offer.headers.clone(),
                 onward,
                 place: Some((b, i)),
-                ..Found::renamed(aim, branch, "name", &shown, offer.entry.key.clone())
+                ..FoundOwner::renamed(aim, branch, "name", &shown, offer.entry.key.clone())
             }
         }
     };
@@ -209,7 +208,7 @@ pub fn resolve(
         Some((key, raw)) => request.params.with(key, raw),
         None => request.params.clone(),
     };
-    // Boxed: every later proof holds it, and each stage hands it on.
+    // Boxed, since every later proof holds it and each stage hands it on.
     Ok(Box::new(Resolved {
         caller: Arc::clone(caller),
         branch: found.branch,
@@ -223,7 +222,7 @@ pub fn resolve(
     }))
 }
 
-/// Members of requests by which is decided what is asked of whom.
+/// Members of requests that decide what is asked, and of which server.
 const MEMBERS: [&str; 12] = [
     "_meta",
     "argument",
@@ -238,12 +237,12 @@ const MEMBERS: [&str; 12] = [
     "taskId",
     "uri",
 ];
-/// The same of what a completion is for.
+/// Members of a completion's reference that decide.
 const REFERENCE: [&str; 3] = ["name", "type", "uri"];
 
-/// Refuses a member that some servers take for one of another spelling: they would do what nobody here has decided on.
+/// Refuses a member that some servers would read under another spelling: they would do what nobody here has decided on.
 pub fn spelt(members: &Members<'_>, method: Method) -> Result<(), CallError> {
-    // What the members of other methods mean is not known.
+    // Members of unknown methods have unknown meanings.
     if method == Method::Unknown {
         return Ok(());
     }
@@ -255,7 +254,7 @@ pub fn spelt(members: &Members<'_>, method: Method) -> Result<(), CallError> {
     )))
 }
 
-/// A name nobody lists may be that of a tool or prompt whose definition waits.
+/// Finds an unlisted name among the tools and prompts whose definition waits.
 fn held(tree: &Tree, caller: &Caller, kind: Pinned, shown: &str) -> Option<CallError> {
     let is_prefixed = caller.scope.mount.is_none();
     let all = tree.within(&caller.scope).flat_map(|(_, branch)| branch.catalog.held.iter().map(move |held| (branch, held)));
@@ -268,17 +267,17 @@ fn held(tree: &Tree, caller: &Caller, kind: Pinned, shown: &str) -> Option<CallE
     })
 }
 
-fn waiting(branch: &Branch, held: &Held) -> CallError {
+fn waiting(branch: &Branch, held: &HeldDefinition) -> CallError {
     let mount = branch.mount.config.name.to_string();
     CallError::Held { name: format!("{mount}.{}", held.key), kind: held.kind, mount, why: held.why, standing: held.standing }
 }
 
-/// Whether a mount's resource is one whose definition waits, or belongs to none of its templates but those that wait.
+/// Checks for a resource whose definition waits, or that only waiting templates match.
 fn held_back(branch: &Branch, uri: &str, effort: &mut Effort) -> Option<CallError> {
     branch.catalog.holds_back(uri, effort).map(|held| waiting(branch, held))
 }
 
-/// A name nobody lists may be that of a mount which is down: then that is what its caller should hear.
+/// Finds the mount of an unlisted name that is down, so that the caller hears of that.
 fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
     let meant = |name: &str| shown.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
     tree.within(&caller.scope).find_map(|(_, branch)| {
@@ -288,7 +287,7 @@ fn down(tree: &Tree, caller: &Caller, shown: &str) -> Option<CallError> {
     })
 }
 
-/// The mount a resource URI belongs to, and the URI as it knows it.
+/// Mount of a resource URI, and the URI in the mount's own spelling.
 pub fn resource(load: &Load, tree: &Tree, view: &View, shown: &str) -> Result<(Branch, String), CallError> {
     let branches = || view.mounts.iter().filter_map(|b| tree.branches.get(*b));
     let unknown = || {
@@ -304,14 +303,14 @@ pub fn resource(load: &Load, tree: &Tree, view: &View, shown: &str) -> Result<(B
     held_back(branch, &uri, &mut Effort::default()).map_or_else(|| Ok((branch.clone(), uri)), Err)
 }
 
-/// A URI nobody lists can only be the business of the one mount that has resources at all.
+/// Finds the only mount with resources at all, to which an unlisted URI must belong.
 fn only_server_of_resources(tree: &Tree, view: &View) -> Option<Segment> {
     let mut with = view.mounts.iter().filter_map(|b| tree.branches.get(*b)).filter(|b| b.has_resources);
     let first = with.next()?;
     with.next().is_none().then(|| first.mount.config.name.clone())
 }
 
-struct Found {
+struct FoundOwner {
     aim: Aim,
     branch: Branch,
     edit: Option<(&'static str, Vec<u8>)>,
@@ -321,14 +320,14 @@ struct Found {
     place: Option<(usize, usize)>,
 }
 
-impl Found {
+impl FoundOwner {
     fn renamed(aim: Aim, branch: Branch, key: &'static str, shown: &str, name: String) -> Self {
         let edit = (shown != name).then(|| (key, json::quote(&name).into_bytes()));
         Self { aim, branch, edit, name, headers: Vec::new(), onward: None, place: None }
     }
 }
 
-fn complete(load: &Load, tree: &Tree, caller: &Caller, view: &View, members: &Members<'_>) -> Result<Found, CallError> {
+fn complete(load: &Load, tree: &Tree, caller: &Caller, view: &View, members: &Members<'_>) -> Result<FoundOwner, CallError> {
     let raw = members.get("ref").ok_or_else(|| CallError::BadParams("`params.ref` is missing".into()))?;
     let reference = Members::again(raw);
     let (key, branch, shown, name) = if let Some(shown) = reference.str("name") {
@@ -347,7 +346,7 @@ fn complete(load: &Load, tree: &Tree, caller: &Caller, view: &View, members: &Me
         return Err(CallError::BadParams("`params.ref` must have a `name` or a `uri`".into()));
     };
     let edit = (shown != name).then(|| ("ref", splice::edit(raw, &[(key, Change::Set(json::quote(&name).as_bytes()))])));
-    Ok(Found { aim: Aim::Complete, branch, edit, name, headers: Vec::new(), onward: None, place: None })
+    Ok(FoundOwner { aim: Aim::Complete, branch, edit, name, headers: Vec::new(), onward: None, place: None })
 }
 
 fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
@@ -358,26 +357,26 @@ fn template(tree: &Tree, view: &View, shown: &str) -> Option<(Branch, String)> {
     })
 }
 
-fn task(load: &Load, tree: &Tree, caller: &Caller, request: &Request, members: &Members<'_>) -> Result<Found, CallError> {
+fn task(load: &Load, tree: &Tree, caller: &Caller, request: &Request, members: &Members<'_>) -> Result<FoundOwner, CallError> {
     let id = named(members, "taskId")?;
     let (branch, aim, place) =
         task_of(load, tree, caller, (&id, is_input(request, members))).ok_or_else(|| CallError::UnknownTask(id.clone().into_owned()))?;
-    Ok(Found { aim, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place })
+    Ok(FoundOwner { aim, branch, edit: None, name: id.into_owned(), headers: Vec::new(), onward: None, place })
 }
 
-/// Checks whether a task is told something, or cancelled: a request that only asks about a task names it, and nothing else.
+/// Checks that a request gives input to a task, or cancels it: a mere question names the task, and nothing else.
 fn is_input(request: &Request, members: &Members<'_>) -> bool {
     !matches!(&*request.method, "tasks/get" | "tasks/result") || members.iter().any(|(key, _)| key != "taskId" && key != "_meta")
 }
 
-/// The server that runs a task, what is asked of it, and the place of the tool that began the task.
+/// Server that runs a task, aim of the request, and place of the tool that began the task.
 type TaskFound = (Branch, Aim, Option<(usize, usize)>);
 
-/// The server that runs a task of `caller`, what is asked of it, and the place of the tool that began it. A task of which nobody knows who
-/// began it is taken for the only server of tasks where only one principal comes here, and for nobody's anywhere else: who it belongs to is
-/// kept in memory alone, for a server that ends with the gate gives the same ids once more.
+/// Finds the server that runs a task of `caller`, the aim, and the place of the tool that began the task. A task without a known beginner
+/// goes to the only server with tasks at a gate with a single principal, and to none at other gates: ownership is kept in memory only, and
+/// a server that ends with the gate may give the same ids again.
 pub fn task_of(load: &Load, tree: &Tree, caller: &Caller, (id, is_input): (&str, bool)) -> Option<TaskFound> {
-    let (owner, begun) = match load.tasks.of(&caller.principal, id) {
+    let (owner, begun) = match load.tasks.ownership(&caller.principal, id) {
         Whose::Own(begun) => (begun.mount.clone(), Some(begun)),
         Whose::Foreign => return None,
         Whose::Unknown if tree.config.is_for_one() => (only_server_of_tasks(tree, caller)?, None),
@@ -386,7 +385,7 @@ pub fn task_of(load: &Load, tree: &Tree, caller: &Caller, (id, is_input): (&str,
     let within = caller.scope.mount.as_ref().is_none_or(|m| *m == owner);
     let at = tree.branches.iter().position(|branch| branch.mount.config.name == owner).filter(|_| within)?;
     let branch = tree.branches.get(at)?;
-    // A task that did not begin here may be one that changes something, and then so does whoever has a say in it (AX-41).
+    // A task begun elsewhere may change something, and so may any input to it (AX-41).
     if is_input && begun.is_none() && !takes_unknown(&branch.mount) {
         return None;
     }
@@ -396,7 +395,7 @@ pub fn task_of(load: &Load, tree: &Tree, caller: &Caller, (id, is_input): (&str,
     Some((branch.clone(), Aim::Task(Box::new(TaskAim { begun, noted, is_input })), place.map(|place| (at, place))))
 }
 
-/// The only server there is, or the only one that names the extension of the method.
+/// Finds the only server there is, or the only one that names the method's extension.
 fn unknown(tree: &Tree, caller: &Caller, method: &str) -> Result<Branch, CallError> {
     let unserved = || CallError::MethodNotFound(method.to_owned());
     let branches: Vec<&Branch> = tree.within(&caller.scope).map(|(_, b)| b).filter(|b| takes_unknown(&b.mount)).collect();
@@ -414,7 +413,7 @@ fn only_server_of_tasks(tree: &Tree, caller: &Caller) -> Option<Segment> {
     with.next().is_none().then(|| first.mount.config.name.clone())
 }
 
-/// Whether a server offers tasks, as either era says it.
+/// Checks that a server offers tasks, in the terms of either era.
 fn has_tasks(negotiated: &mcp_proto::client::Negotiated) -> bool {
     match negotiated.era {
         Era::Initialize => mcp_proto::era::declares(&negotiated.capabilities, "tasks"),

@@ -1,6 +1,6 @@
-//! The three tools that stand in for thousands: search, describe, call. Which of them is meant, and what it answers.
+//! Three tools that stand for thousands: search, describe, call. Chooses among them and answers.
 //!
-//! How tools are found, and the words of the answers, are in `search`. How tools are ranked is not known here.
+//! Finding and wording are in `search`. Does not rank tools.
 
 use std::sync::Arc;
 
@@ -18,38 +18,38 @@ use crate::tree::standing::Standing;
 use crate::tree::view::View;
 use crate::way::authorize::sees;
 
-/// What a call of one of the three means.
-pub enum Meant {
+/// Meaning of a call of one of the three.
+pub enum SearchCall {
     /// A raw result.
     Answer(Bytes),
     /// A call of another tool.
     Call(Request),
 }
 
-/// Reads a call in a searched view; `None`: it names an owner's tool directly, which stays allowed.
-pub async fn meant(tree: &Arc<Tree>, view: &Arc<View>, request: &Request, caller: &Caller) -> Option<Meant> {
+/// Reads a call in a searched view; `None` if it names an owner's tool directly, which stays allowed.
+pub async fn meant(tree: &Arc<Tree>, view: &Arc<View>, request: &Request, caller: &Caller) -> Option<SearchCall> {
     let members = request.params.members();
     let name = members.str("name")?;
     let arguments = members.get("arguments").unwrap_or(b"{}");
-    let seeing = Seeing::new(tree, view, caller);
+    let seeing = SearchView::new(tree, view, caller);
     match &*name {
-        "search_tools" => Some(Meant::Answer(search(&seeing, arguments).await)),
-        "describe_tool" => Some(Meant::Answer(describe(&seeing, arguments))),
+        "search_tools" => Some(SearchCall::Answer(search(&seeing, arguments).await)),
+        "describe_tool" => Some(SearchCall::Answer(describe(&seeing, arguments))),
         "call_tool" => Some(call(&seeing, request, arguments)),
         _ => None,
     }
 }
 
-/// What one caller can find: what its view shows, but for what it can never call.
-struct Seeing<'a> {
+/// Tools that a caller can find: those in its view, but for those it can never call.
+struct SearchView<'a> {
     tree: &'a Arc<Tree>,
     view: &'a Arc<View>,
     caller: &'a Caller,
-    /// `None`: there are no rules.
+    /// `None` without rules.
     standing: Option<Arc<Standing>>,
 }
 
-impl<'a> Seeing<'a> {
+impl<'a> SearchView<'a> {
     fn new(tree: &'a Arc<Tree>, view: &'a Arc<View>, caller: &'a Caller) -> Self {
         let standing = tree.config.policy.is_some().then(|| tree.standing(caller));
         Self { tree, view, caller, standing }
@@ -59,7 +59,7 @@ impl<'a> Seeing<'a> {
         self.standing.as_ref().is_none_or(|standing| sees(self.tree, self.caller, standing, place))
     }
 
-    /// Finds out what the caller can find, without keeping others waiting.
+    /// Judges all tools for the caller, on another thread.
     async fn know(&self) {
         let Some(standing) = self.standing.as_ref().filter(|standing| !standing.is_known()) else { return };
         let (tree, standing, profile) = (Arc::clone(self.tree), Arc::clone(standing), Arc::clone(&self.caller.scope.profile));
@@ -76,8 +76,8 @@ impl<'a> Seeing<'a> {
     }
 }
 
-async fn search(seeing: &Seeing<'_>, arguments: &[u8]) -> Bytes {
-    let Seeing { tree, view, .. } = *seeing;
+async fn search(seeing: &SearchView<'_>, arguments: &[u8]) -> Bytes {
+    let SearchView { tree, view, .. } = *seeing;
     seeing.know().await;
     let Some(asked) = search_arguments(arguments) else { return bad_arguments("search_tools") };
     if view.index.get().is_none() {
@@ -133,7 +133,7 @@ fn index(tree: &Tree, view: &View) -> Index {
     Index::build(texts.iter().map(|t| Doc { dotted: &t.dotted, title: &t.title, description: &t.description, parameters: &t.parameters }))
 }
 
-fn describe(seeing: &Seeing<'_>, arguments: &[u8]) -> Bytes {
+fn describe(seeing: &SearchView<'_>, arguments: &[u8]) -> Bytes {
     let Some(name) = Members::again(arguments).str("name").map(|n| n.into_owned()) else { return bad_arguments("describe_tool") };
     let offer = seeing.find(&name).and_then(|(b, i)| seeing.tree.branches.get(b)?.catalog.tools.get(i));
     match offer {
@@ -142,19 +142,19 @@ fn describe(seeing: &Seeing<'_>, arguments: &[u8]) -> Bytes {
     }
 }
 
-/// The request that `call_tool` stands for: the same, with the other tool's name and arguments.
-fn call(seeing: &Seeing<'_>, request: &Request, arguments: &[u8]) -> Meant {
+/// Makes the request that `call_tool` stands for: the same, with the other tool's name and arguments.
+fn call(seeing: &SearchView<'_>, request: &Request, arguments: &[u8]) -> SearchCall {
     let members = Members::again(arguments);
-    let (Some(raw), Some(name)) = (members.get("name"), members.str("name")) else { return Meant::Answer(bad_arguments("call_tool")) };
+    let (Some(raw), Some(name)) = (members.get("name"), members.str("name")) else { return SearchCall::Answer(bad_arguments("call_tool")) };
     if seeing.find(&name).is_none() {
-        return Meant::Answer(unknown(seeing, &name));
+        return SearchCall::Answer(unknown(seeing, &name));
     }
     let inner = members.get("arguments").unwrap_or(b"{}");
     let params = splice::edit(&request.params, &[("name", Change::Set(raw)), ("arguments", Change::Set(inner))]);
-    Meant::Call(Request { id: request.id.clone(), method: request.method.clone(), params: params.into() })
+    SearchCall::Call(Request { id: request.id.clone(), method: request.method.clone(), params: params.into() })
 }
 
-fn unknown(seeing: &Seeing<'_>, name: &str) -> Bytes {
+fn unknown(seeing: &SearchView<'_>, name: &str) -> Bytes {
     let all = seeing.view.tools.iter().map(|(shown, place)| (strsim::jaro_winkler(shown, name), &**shown, place));
     let mut near: Vec<(f64, &str, (usize, usize))> = all.filter(|(score, ..)| *score > 0.75).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -1,5 +1,5 @@
-//! How tasks stand, on a listener's stream (tasks extension, "Task Status Notifications"): one stream of each server that runs some of
-//! them, opened in the caller's own name. Whose a task is, is not decided here.
+//! States of tasks on a listener's stream (tasks extension, "Task Status Notifications"): a stream of each server that runs some of them,
+//! opened in the caller's own name. Does not decide which tasks are the caller's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::tree::back::{Back, Sink};
 use crate::tree::caller::Caller;
 use crate::tree::hub::Listener;
-use crate::tree::port::{Instance, Outgoing, UpstreamError};
+use crate::tree::port::{Instance, OutgoingRequest, UpstreamError};
 use crate::tree::remembered::LONGEST_ID;
 use crate::tree::snapshot::Branch;
 use crate::way::authorize;
@@ -31,33 +31,32 @@ use crate::way::{Errand, hop};
 use crate::words::cancel::Cancel;
 use crate::words::lane::{Lane, Weight};
 
-/// How long a server may take to agree before the listener is acknowledged without it.
+/// Longest wait for a server's agreement before the listener is acknowledged without it.
 const AGREES_WITHIN: Duration = Duration::from_secs(3);
-/// Waits between tries to take a broken stream up again, doubled each time.
+/// Waits between tries to resume a broken stream, doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// A stream that held this long was a good one.
+/// Life of a stream from which it counts as good.
 const HELD: Duration = Duration::from_secs(10);
 
-/// Tasks of one server, of which a listener wants to hear.
-pub struct Wanted {
+/// Tasks of one server that a listener follows.
+pub struct FollowedTasks {
     branch: Branch,
     ids: Vec<String>,
-    /// Decision of the rules about one of them; they allow all.
+    /// Decision of the rules about one of them; the rules allow all.
     decision: Option<Decision>,
     aim: Aim,
 }
 
-impl Wanted {
-    /// Number of these tasks.
+impl FollowedTasks {
+    /// Number of tasks.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 }
 
-/// The tasks that a `subscriptions/listen` asks about, by the servers that run them; those that are not the caller's, or of a tool that
-/// rules deny by now, are left out.
-pub fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
+/// Groups the tasks of a `subscriptions/listen` by server, without those of others, and those of tools denied by now.
+pub fn wanted(errand: &Errand<'_>) -> Result<Vec<FollowedTasks>, CallError> {
     let Errand { gate, sight, request, back } = *errand;
     let (tree, caller) = (&sight.tree, &back.caller);
     let members = Members::again(&request.params);
@@ -69,12 +68,12 @@ pub fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
     if !ids.is_empty() && !era::extends(&caller.capabilities, era::TASKS) {
         return Err(CallError::CapabilityMissing { name: era::TASKS, extension: true });
     }
-    let mut all: BTreeMap<Segment, Wanted> = BTreeMap::new();
-    // A task that is named twice is followed once.
+    let mut all: BTreeMap<Segment, FollowedTasks> = BTreeMap::new();
+    // A task named twice is followed once.
     let ids: BTreeSet<_> = ids.into_iter().filter_map(json::as_str).filter(|id| id.len() <= LONGEST_ID).collect();
     for id in ids {
         let Some((branch, aim, place)) = task_of(&gate.load, tree, caller, (&id, false)) else { continue };
-        // The initialize era has no such stream, and its tasks are none of the extension's.
+        // The initialize era has no such stream, and its tasks are not the extension's.
         if branch.negotiated.as_ref().is_none_or(|n| n.era != Era::Stateless) {
             continue;
         }
@@ -83,14 +82,14 @@ pub fn wanted(errand: &Errand<'_>) -> Result<Vec<Wanted>, CallError> {
         let Ok(decision) = authorize::one_of(gate, tree, request, &resolved) else { continue };
         let (branch, aim) = (resolved.branch, resolved.aim);
         let mount = branch.mount.config.name.clone();
-        all.entry(mount).or_insert_with(|| Wanted { branch, ids: Vec::new(), decision, aim }).ids.push(id.into_owned());
+        all.entry(mount).or_insert_with(|| FollowedTasks { branch, ids: Vec::new(), decision, aim }).ids.push(id.into_owned());
     }
     Ok(all.into_values().collect())
 }
 
-/// Has servers tell `listener` how tasks stand until `gone` fires; gives the ids they agreed to.
-pub async fn follow(tasks: Vec<Wanted>, listener: &Arc<Listener>, errand: &Errand<'_>, gone: &CancellationToken) -> Vec<String> {
-    let streams = tasks.into_iter().map(async |Wanted { branch, ids, decision, aim }| {
+/// Has servers tell `listener` of its tasks until `gone` fires; returns the ids agreed to.
+pub async fn follow(tasks: Vec<FollowedTasks>, listener: &Arc<Listener>, errand: &Errand<'_>, gone: &CancellationToken) -> Vec<String> {
+    let streams = tasks.into_iter().map(async |FollowedTasks { branch, ids, decision, aim }| {
         let resolved = resolve::at(branch, &errand.back.caller, errand.request, (aim, ids.join(" ")));
         let permit = authorize::allowed(resolved, decision);
         let mut heard = Vec::new();
@@ -99,14 +98,14 @@ pub async fn follow(tasks: Vec<Wanted>, listener: &Arc<Listener>, errand: &Erran
             let (agreed, agrees) = oneshot::channel();
             let Resolved { branch, caller, .. } = *cleared.resolved;
             let following =
-                Following { branch, ids, listener: Arc::clone(listener), caller, params, over: gone.child_token(), agreed: Some(agreed) };
+                TaskStream { branch, ids, listener: Arc::clone(listener), caller, params, over: gone.child_token(), agreed: Some(agreed) };
             tokio::spawn(following.run());
             if let Ok(Ok(ids)) = tokio::time::timeout(AGREES_WITHIN, agrees).await {
                 *hears = ids;
             }
             Ok(Answer::Result(Object::empty()))
         };
-        // Where it is refused, nothing is heard.
+        // A refusing server tells nothing.
         drop(errand.with(permit, begins).await);
         heard
     });
@@ -120,26 +119,26 @@ pub fn array(strings: &[String]) -> String {
 }
 
 /// Tasks of one server, followed for one listener.
-struct Following {
+struct TaskStream {
     branch: Branch,
     ids: Vec<String>,
     listener: Arc<Listener>,
     caller: Arc<Caller>,
-    /// The raw params of the listener's own request.
+    /// Raw params of the listener's own request.
     params: Bytes,
     over: CancellationToken,
-    /// Who waits for the ids that the server agrees to; `None`: it has been told.
+    /// Waiter for the ids agreed to; `None` once told.
     agreed: Option<oneshot::Sender<Vec<String>>>,
 }
 
-impl Following {
+impl TaskStream {
     async fn run(mut self) {
         let mut wait = FIRST_WAIT;
         loop {
             let began = Instant::now();
             let outcome = self.stream().await;
             let gone = self.over.is_cancelled() || self.branch.mount.gone.is_cancelled();
-            // A server that refuses, or did not come to agree the first time, promised nothing.
+            // A server that refuses, or does not agree the first time, promised nothing.
             if gone || self.agreed.is_some() || matches!(outcome, Ok(Answer::Error(_))) {
                 return;
             }
@@ -151,7 +150,7 @@ impl Following {
         }
     }
 
-    /// One stream of the server, to its end.
+    /// Runs one stream of the server to its end.
     async fn stream(&mut self) -> Result<Answer, UpstreamError> {
         let lease = self.branch.mount.lease(&self.caller).await?;
         let filter = format!("{{\"taskIds\":{}}}", array(&self.ids));
@@ -159,7 +158,7 @@ impl Following {
         let lane = Lane::new();
         let (over, cancel) = (self.over.clone(), Cancel::default());
         let back = Back::new(Arc::clone(&self.caller), Sink::Standing(Arc::clone(&lane)), None, cancel.clone());
-        let out = Outgoing::plain(
+        let out = OutgoingRequest::plain(
             "subscriptions/listen",
             hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned(),
         );
@@ -196,7 +195,7 @@ impl Following {
 
     async fn acknowledged(&mut self, ids: Vec<String>, instance: &Instance) {
         let Some(agreed) = self.agreed.take() else {
-            // What happened while there was no stream is found by asking.
+            // Changes during a gap are found by asking.
             for id in &self.ids {
                 self.look(id, instance).await;
             }
@@ -208,13 +207,16 @@ impl Following {
         }
     }
 
-    /// Tells the listener how a task stands now, which is what a notification would have said.
+    /// Asks for the state of a task and tells the listener, as a notification would have.
     async fn look(&self, id: &str, instance: &Instance) {
         let id_raw = json::quote(id);
         let params = splice::edit(&self.params, &[("notifications", Change::Remove), ("taskId", Change::Set(id_raw.as_bytes()))]);
-        let request = Outgoing {
+        let request = OutgoingRequest {
             name: Some(id),
-            ..Outgoing::plain("tasks/get", hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned())
+            ..OutgoingRequest::plain(
+                "tasks/get",
+                hop::params(&params.into(), &self.caller, &self.branch, Era::Stateless, None).into_owned(),
+            )
         };
         if let Ok(Answer::Result(result)) = instance.request(&request, None).await {
             let params = Bytes::from(splice::edit(&result, &[("resultType", Change::Remove)]));

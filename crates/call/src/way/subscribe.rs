@@ -1,4 +1,4 @@
-//! What a caller wants to hear: resource updates, list changes, log levels. Telling them is not done here but in `hub`.
+//! Subscriptions of callers: resource updates, list changes, log levels. Does not deliver them; `hub` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::tree::by_session::caller_of;
 use crate::tree::caller::Caller;
 use crate::tree::hub::Listener;
 use crate::tree::mount::Mount;
-use crate::tree::port::{Outgoing, UpstreamError};
+use crate::tree::port::{OutgoingRequest, UpstreamError};
 use crate::tree::snapshot::{Branch, Sight, Tree};
 use crate::way::authorize;
 use crate::way::authorize::Decision;
@@ -37,15 +37,15 @@ use crate::words::session::Session;
 use crate::words::shares::{Bound, Full, Resource};
 use crate::words::subscriptions::Subscriptions;
 
-/// Longest time for which a client that sets a log level waits for servers to take it.
+/// Longest wait of a client that sets a log level for the servers to take it.
 const TOLD_WITHIN: Duration = Duration::from_secs(2);
-/// Most resources that one session or one listener subscribes to, and most tasks that a listener follows.
+/// Most resources of a session or listener, and most tasks of a listener.
 pub const MOST_SUBSCRIPTIONS: usize = 10_000;
-/// The longest address of a resource that is subscribed to, in bytes.
+/// Longest URI of a subscription, in bytes.
 const LONGEST_URI: usize = 8 << 10;
 
-/// `logging/setLevel`: kept for this session; servers are set to the most talkative level anybody wants. They are told in tasks of their
-/// own, so that one that does not answer keeps nobody waiting.
+/// Answers `logging/setLevel`: keeps the level for this session, and sets servers to the most talkative level wanted, each in a task of its
+/// own, so that a silent server keeps nobody waiting.
 pub async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let Errand { gate, sight, request, back } = *errand;
     let members = request.params.members();
@@ -66,7 +66,7 @@ pub async fn set_level(errand: &Errand<'_>) -> Result<Answer, CallError> {
             errand.to(resolved, |cleared, _| told_level(cleared, most_talkative)).await
         })
     });
-    // What is called next is logged at that level already, where the servers are quick.
+    // Quick servers log the next call at this level already.
     drop(tokio::time::timeout(TOLD_WITHIN, futures_util::future::join_all(told)).await);
     empty()
 }
@@ -75,10 +75,10 @@ async fn told_level(cleared: Cleared, level: LogLevel) -> Result<Answer, CallErr
     let mount = &cleared.resolved.branch.mount;
     let Some(instance) = mount.connections.shared.load_full() else { return Err(mount.unavailable().into()) };
     let params = Bytes::from(format!("{{\"level\":\"{}\"}}", level.name()));
-    instance.request(&Outgoing::plain("logging/setLevel", params), None).await.map_err(|error| failed(mount, error))
+    instance.request(&OutgoingRequest::plain("logging/setLevel", params), None).await.map_err(|error| failed(mount, error))
 }
 
-/// `resources/subscribe`.
+/// Answers `resources/subscribe`.
 pub async fn subscribe(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let session = session(&errand.back.caller)?;
     errand.named(Method::Subscribe, |cleared, _| subscribed(errand, session, cleared)).await
@@ -109,7 +109,7 @@ async fn subscribed(errand: &Errand<'_>, session: &Arc<Session>, cleared: Cleare
     empty()
 }
 
-/// `resources/unsubscribe`: of what was subscribed to, whoever has that name by now, and also where its server is gone.
+/// Answers `resources/unsubscribe`, for the owner at the time of subscribing, even if the server is gone.
 pub async fn unsubscribe(errand: &Errand<'_>) -> Result<Answer, CallError> {
     let Errand { gate, sight, request, back } = *errand;
     let session = session(&back.caller)?;
@@ -140,15 +140,15 @@ fn failed(mount: &Mount, error: UpstreamError) -> CallError {
     CallError::Upstream { mount: mount.config.name.to_string(), error, report: None }
 }
 
-/// Ends what was subscribed to by rules that are in force no more: what the new ones deny in sessions, and the streams of listeners that follow
-/// resources or tasks. Their clients may ask anew.
+/// Ends subscriptions that new rules deny: in sessions, and the streams of listeners that follow resources or tasks. Their clients may ask
+/// anew.
 pub fn decide_anew(gate: &Arc<Gate>, old: &Config, new: &Config) {
     if new.policy.is_none() || (&old.policy, &old.groups) == (&new.policy, &new.groups) {
         return;
     }
     gate.hub.end_decided();
     let (inner, tree) = (Arc::clone(gate), gate.mounts.tree.load_full());
-    // Rules are asked about each of a hundred thousand subscriptions.
+    // The rules judge each of a hundred thousand subscriptions.
     let looking = tokio::task::spawn_blocking(move || {
         inner.hub.every_session().into_iter().map(|session| denied(&tree, session)).collect::<Vec<_>>()
     });
@@ -164,7 +164,7 @@ pub fn decide_anew(gate: &Arc<Gate>, old: &Config, new: &Config) {
     });
 }
 
-/// A session, and those of its subscriptions that rules deny, or let nobody make alone.
+/// Finds the subscriptions of a session that rules deny, or allow only with approval.
 fn denied(tree: &Tree, session: Arc<Session>) -> (Arc<Session>, Vec<(Segment, String)>) {
     let all: Vec<(Segment, String)> =
         session.subscriptions(|all| all.all().map(|(mount, uri, _)| (mount.clone(), uri.to_owned())).collect());
@@ -186,7 +186,7 @@ pub async fn forget(gate: &Arc<Gate>, session: &Session) {
     }
 }
 
-/// `subscriptions/listen`: opens a listener on `lane`; it ends when the token fires, or `until` has passed: what let its caller in ends then.
+/// Answers `subscriptions/listen`: opens a listener on `lane`, which ends when the token fires, or at `until` with the caller's credential.
 pub async fn open_listener(
     gate: &Arc<Gate>,
     caller: &Arc<Caller>,
@@ -195,19 +195,20 @@ pub async fn open_listener(
     until: Option<SystemTime>,
 ) -> Result<CancellationToken, CallError> {
     let back = Back::new(Arc::clone(caller), Sink::None, None, Cancel::default());
-    let sight = Sight::of(gate.mounts.tree.load_full(), caller);
+    let sight = Sight::of_caller(gate.mounts.tree.load_full(), caller);
     let errand = Errand { gate, sight: &sight, request, back: &back };
     resolve::spelt(&request.params.members(), Method::Subscribe)?;
     let config = &sight.tree.config;
     let bound = Bound { most: config.limits.listeners, percent: config.share() };
-    let place = caller.share(&gate.load).take(Resource::Listeners, 1, bound).map_err(|full| too_many(gate, full, "listeners", bound))?;
+    let place =
+        caller.share(&gate.load).take_amount(Resource::Listeners, 1, bound).map_err(|full| too_many(gate, full, "listeners", bound))?;
     let tasks = statuses::wanted(&errand)?;
     let (listener, mut honoured, following) = listener(&errand, lane, !tasks.is_empty())?;
     let bound = Bound { most: config.limits.subscriptions, percent: config.share() };
-    let followed = listener.wanted.len() + tasks.iter().map(statuses::Wanted::len).sum::<usize>();
-    let wanted = caller.share(&gate.load).take(Resource::Subscriptions, followed, bound);
+    let followed = listener.wanted.len() + tasks.iter().map(statuses::FollowedTasks::len).sum::<usize>();
+    let wanted = caller.share(&gate.load).take_amount(Resource::Subscriptions, followed, bound);
     let wanted = wanted.map_err(|full| too_many(gate, full, "subscriptions", bound))?;
-    // Should the caller go away meanwhile, everything begun here ends.
+    // If the caller goes away meanwhile, everything begun here ends.
     let opening = CancellationToken::new().drop_guard();
     let gone = opening.token().clone();
     gate.hub.listen(&listener);
@@ -218,11 +219,11 @@ pub async fn open_listener(
         let _held = (place, wanted);
         let errand = Errand { gate: &inner, sight: &sees, request: &asked, back: &goes_back };
         let followed = follow(&errand, &listens, following).await;
-        // Whoever waits for it may have gone.
+        // The waiter may be gone.
         drop(tells.send(followed.clone()));
         tokio::select! {
             () = ended.cancelled() => {}
-            () = passed(until) => listens.end(),
+            () = passed(until) => listens.end_stream(),
         }
         for ((mount, uri, _), _) in listens.wanted.all().zip(&followed).filter(|(_, is_followed)| **is_followed) {
             unfollow(&inner, mount, uri).await;
@@ -253,19 +254,19 @@ async fn passed(until: Option<SystemTime>) {
     }
 }
 
-/// Resources that a listener follows at one server, in the server's own words.
-struct Following {
+/// Resources that a listener follows at one server, in the server's words.
+struct FollowedResources {
     branch: Branch,
     uris: Vec<String>,
-    /// Decision of the rules about one of them; they allow all.
+    /// Decision of the rules about one of them; the rules allow all.
     decision: Option<Decision>,
 }
 
-/// A listener, the members of its filter that are honoured so far, and what servers are to be asked for.
-type Wanted = (Arc<Listener>, Vec<String>, BTreeMap<Segment, Following>);
+/// A listener, the members of its filter honoured so far, and the requests to make of servers.
+type ListenerParts = (Arc<Listener>, Vec<String>, BTreeMap<Segment, FollowedResources>);
 
-/// The listener, the members of the filter that are honoured so far, and what servers are to be asked for.
-fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wanted, CallError> {
+/// Makes the listener, the members of its filter honoured so far, and the requests to make of servers.
+fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<ListenerParts, CallError> {
     let Errand { gate, sight, request, back } = *errand;
     let caller = &back.caller;
     let members = request.params.members();
@@ -282,7 +283,7 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wa
             honoured.push(format!("\"{flag}\":true"));
         }
     }
-    let mut following: BTreeMap<Segment, Following> = BTreeMap::new();
+    let mut following: BTreeMap<Segment, FollowedResources> = BTreeMap::new();
     let asked = filter.get("resourceSubscriptions").and_then(json::elements).unwrap_or_default();
     if asked.len() > MOST_SUBSCRIPTIONS {
         let why = format!("one request subscribes to {MOST_SUBSCRIPTIONS} resources at most: make several");
@@ -296,7 +297,7 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wa
         let (branch, uri) = (resolved.branch, resolved.name);
         let mount = branch.mount.config.name.clone();
         if wanted.add(&mount, &uri, &shown) {
-            following.entry(mount).or_insert_with(|| Following { branch, uris: Vec::new(), decision }).uris.push(uri);
+            following.entry(mount).or_insert_with(|| FollowedResources { branch, uris: Vec::new(), decision }).uris.push(uri);
         }
     }
     let (lane, id, scope, held) = (Arc::clone(lane), request.id.clone(), caller.scope.clone(), Mutex::new(Some(Vec::new())));
@@ -304,8 +305,8 @@ fn listener(errand: &Errand<'_>, lane: &Arc<Lane>, has_tasks: bool) -> Result<Wa
     Ok((Arc::new(Listener { lane, id, scope, subject, kinds, wanted, is_decided, held }), honoured, following))
 }
 
-/// Makes a listener's resource subscriptions at their owners, and waits until these tell of changes. Of which of them they do.
-async fn follow(errand: &Errand<'_>, listener: &Listener, wanted: BTreeMap<Segment, Following>) -> Vec<bool> {
+/// Makes a listener's resource subscriptions at their owners, and waits for their agreement; returns it for each.
+async fn follow(errand: &Errand<'_>, listener: &Listener, wanted: BTreeMap<Segment, FollowedResources>) -> Vec<bool> {
     for following in wanted.values() {
         following.uris.iter().for_each(|uri| following.branch.mount.subscribe(uri));
     }
@@ -321,8 +322,8 @@ async fn follow(errand: &Errand<'_>, listener: &Listener, wanted: BTreeMap<Segme
     listener.wanted.all().map(|(mount, uri, _)| !refused.contains(&(mount.clone(), uri.to_owned()))).collect()
 }
 
-/// Asks one server to tell of its part. Those of which it never will.
-async fn followed(errand: &Errand<'_>, Following { branch, uris, decision }: Following) -> Result<Vec<String>, CallError> {
+/// Asks one server to tell of its part; returns the URIs refused for good.
+async fn followed(errand: &Errand<'_>, FollowedResources { branch, uris, decision }: FollowedResources) -> Result<Vec<String>, CallError> {
     let mut refused = Vec::new();
     let resolved = resolve::at(branch, &errand.back.caller, errand.request, (Aim::Subscription, uris.join(" ")));
     let permit = authorize::allowed(resolved, decision);
@@ -339,7 +340,7 @@ async fn followed(errand: &Errand<'_>, Following { branch, uris, decision }: Fol
     Ok(refused)
 }
 
-/// Ends one, wherever it is by now.
+/// Ends a subscription at its present owner.
 async fn unfollow(gate: &Arc<Gate>, mount: &Segment, uri: &str) {
     let tree = gate.mounts.tree.load_full();
     match tree.branch(mount) {

@@ -1,5 +1,5 @@
-//! `mcpax/trace`: the way of a call without the call. Each gate tells of the next step, how long its answer took, and what that one
-//! told of the steps after it. No tool is called, and no credential is passed on.
+//! `mcpax/trace`: the way of a call without the call. Each gate reports the next step, the time its answer took, and its report of further
+//! steps. No tool is called, and no credential is passed on.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use mcp_proto::envelope::Answer;
 use mcp_proto::json::{self, Object};
 
 use crate::tree::back::Back;
-use crate::tree::port::{Outgoing, UpstreamError};
+use crate::tree::port::{OutgoingRequest, UpstreamError};
 use crate::way::Errand;
 use crate::way::adapt;
 use crate::way::error::CallError;
@@ -19,14 +19,14 @@ use crate::way::gate::Cleared;
 use crate::way::hop;
 use crate::way::resolve::{Aim, Resolved};
 
-/// The method, between gates.
+/// Method between gates.
 pub const METHOD: &str = "mcpax/trace";
 
-/// How long a step may take. A gate waits once more for each gate below, so that the one beside the trouble tells of it.
+/// Longest time of a step. A gate waits once more for each gate below, so that the gate beside the trouble can report it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells of every step from here to the tool that `params.name` names: `{"hops":[{mount, gate, transport, era, ms, error?}, ...]}`,
-/// the nearest first; `ms` is how long the answer of that step took, with all steps after it.
+/// Reports every step from here to the tool named by `params.name`: `{"hops":[{mount, gate, transport, era, ms, error?}, ...]}`, the
+/// nearest first; `ms` is the time of that step's answer, with all steps after it.
 pub async fn trace(errand: &Errand<'_>) -> Result<Answer, CallError> {
     if !errand.back.caller.scope.is_for_gate() {
         return Err(CallError::MethodNotFound(errand.request.method.to_string()));
@@ -37,7 +37,7 @@ pub async fn trace(errand: &Errand<'_>) -> Result<Answer, CallError> {
 async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError> {
     let resolved = &cleared.resolved;
     let mount = &resolved.branch.mount;
-    // How many gates are on the way is the word of those below: no more than its name has segments.
+    // Gates below claim how many gates are on the way: no more than the name has segments.
     let most = resolved.name.split('.').count();
     let hops = if let Aim::Trace(noted) = &resolved.aim { usize::from(noted.hops()).clamp(1, most) } else { 1 };
     let patience = PATIENCE.saturating_mul(u32::try_from(hops).unwrap_or(1));
@@ -60,7 +60,7 @@ async fn stepped(cleared: Cleared, back: &Arc<Back>) -> Result<Answer, CallError
     Ok(Answer::Result(if back.caller.era == Era::Stateless { adapt::completed(&result, false) } else { result }))
 }
 
-/// Asks the next one: a gate for its own steps, a server whether it is there.
+/// Asks the next step: a gate for its own steps, a server if it is there.
 async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamError> {
     let mount = &resolved.branch.mount;
     let instance = mount.connections.shared.load_full().ok_or_else(|| UpstreamError::Unreachable(mount.trouble()))?;
@@ -73,10 +73,10 @@ async fn step(resolved: &Resolved, back: &Arc<Back>) -> Result<Answer, UpstreamE
     } else {
         ("ping", Object::empty())
     };
-    instance.request(&Outgoing::plain(method, params), Some(back)).await
+    instance.request(&OutgoingRequest::plain(method, params), Some(back)).await
 }
 
-/// What the next gate told, to be put behind a step of ours.
+/// Report of the next gate, to follow a step of ours.
 fn after(result: &Object) -> String {
     let hops = result.members().get("hops").and_then(json::elements).unwrap_or_default();
     hops.into_iter().filter(|raw| raw.starts_with(b"{")).map(|raw| format!(",{}", String::from_utf8_lossy(raw))).collect()

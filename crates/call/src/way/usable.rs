@@ -1,4 +1,4 @@
-//! Servers that a caller is told of: those of which it can use anything. Tells nobody, and decides about no call.
+//! Servers of which a caller can use anything, and so is told. Tells nobody, and decides about no call.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::tree::view::View;
 use crate::way::authorize::target;
 use crate::way::passing::takes_unknown;
 
-/// The servers of which `caller` can use anything; `None`: nothing is hidden from it.
+/// Finds the servers of which `caller` can use anything; `None` if nothing is hidden from it.
 pub async fn usable(tree: &Arc<Tree>, caller: &Caller) -> Option<Arc<Places>> {
     if tree.lacks_profile(&caller.scope) {
         return Some(Arc::default());
@@ -24,25 +24,25 @@ pub async fn usable(tree: &Arc<Tree>, caller: &Caller) -> Option<Arc<Places>> {
         return Some(known);
     }
     let (tree, view) = (Arc::clone(tree), tree.shown(caller));
-    // Rules that are asked about a hundred thousand tools take seconds, and other calls go on meanwhile.
+    // Judging a hundred thousand tools takes seconds, and other calls go on meanwhile.
     let found = tokio::task::spawn_blocking(move || {
-        let found = Arc::new(Looking { standing: &standing, tree: &tree, view: &view, profile: &key.profile }.found());
+        let found = Arc::new(UsableSearch { standing: &standing, tree: &tree, view: &view, profile: &key.profile }.found());
         standing.keep_servers(&key, &found);
         found
     });
-    // What can't be found out shows nothing rather than everything.
+    // A failure shows nothing rather than everything.
     Some(found.await.unwrap_or_default())
 }
 
-/// A look at what one caller can use of each server.
-struct Looking<'a> {
+/// Parameters of the judgement for one caller.
+struct UsableSearch<'a> {
     standing: &'a Standing,
     tree: &'a Tree,
     view: &'a View,
     profile: &'a str,
 }
 
-impl Looking<'_> {
+impl UsableSearch<'_> {
     fn found(&self) -> Places {
         let mut found = self.view.servers(&|place| self.may_call(place));
         let others = self.view.mounts.iter().filter_map(|place| Some((*place, self.tree.branches.get(*place)?)));
@@ -57,8 +57,8 @@ impl Looking<'_> {
         self.standing.tool(rules, self.tree, place, self.profile).is_none_or(|known| !known.is_hopeless())
     }
 
-    /// Checks whether it can use anything of a server besides tools: what that lists, and, where there are rules, addresses and methods that are in no
-    /// list.
+    /// Checks that the caller can use anything of a server besides tools: its lists, and, under rules, addresses and methods outside of
+    /// them.
     fn uses(&self, branch: &Branch) -> bool {
         let catalog = &branch.catalog;
         let mut addresses = catalog.resources.iter().chain(catalog.templates.iter()).map(|entry| &*entry.key);

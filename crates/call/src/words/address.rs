@@ -1,8 +1,8 @@
-//! Addresses of peers, as far as they tell one from another. Counting by them is done elsewhere, and nothing is decided here.
+//! Addresses of peers, as far as they distinguish peers. Counts and decides nothing.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// An address as far as it tells one peer from another: of IPv6 the network, of which a peer has as many addresses as it likes.
+/// Address that distinguishes a peer: for IPv6 the network, within which a peer has any number of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Address(IpAddr);
 

@@ -1,59 +1,58 @@
-//! Whether somebody still wants an answer. Every call has one of these and hardly any is ever cancelled, so until then it is a flag and, once
-//! it is waited for, a waker: a `CancellationToken`, which has parents and children, takes three times as long. What is done when it comes to
-//! that is not known here.
+//! Cancellation of a call. Every call has one and hardly any is used, so it is a flag and, once awaited, a waker: a `CancellationToken`,
+//! with parents and children, takes three times as long. Does not act on cancellation.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Clones share everything.
+/// Signal that an answer is no longer wanted. Clones share everything.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
     is_cancelled: AtomicBool,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Wakers>,
 }
 
-/// Whoever waits, each task once. One nearly always; it stays after it has stopped waiting, and is woken for nothing then.
+/// Waiting tasks, each once. Nearly always a single task, which stays after it has stopped waiting and is then woken in vain.
 #[derive(Debug, Default)]
-struct Waiting {
+struct Wakers {
     first: Option<Waker>,
     others: Vec<Waker>,
 }
 
-/// Cancels when it is dropped.
+/// Cancels on drop.
 #[derive(Debug)]
 pub struct Guard(Option<Cancel>);
 
 impl Cancel {
-    /// Nobody wants it any more.
+    /// Signals that the answer is no longer wanted.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Release);
-        let Waiting { first, others } = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        let Wakers { first, others } = std::mem::take(&mut *self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         first.into_iter().chain(others).for_each(Waker::wake);
     }
 
-    /// Whether nobody wants it.
+    /// Checks for cancellation.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Ready once nobody wants it.
+    /// Completes on cancellation.
     pub async fn cancelled(&self) {
         poll_fn(|cx| self.poll_cancelled(cx)).await;
     }
 
-    /// The same, to be asked together with something else.
+    /// Polls for cancellation, together with something else.
     pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_cancelled() {
             return Poll::Ready(());
         }
         {
             let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let Waiting { first, others } = &mut *waiting;
+            let Wakers { first, others } = &mut *waiting;
             if !first.iter().chain(&*others).any(|known| known.will_wake(cx.waker())) {
                 match first {
                     None => *first = Some(cx.waker().clone()),
@@ -61,18 +60,18 @@ impl Cancel {
                 }
             }
         }
-        // Whoever cancelled before the waker was there did not see it.
+        // A cancellation before the waker was stored did not wake it.
         if self.is_cancelled() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// What cancels when it is dropped.
+    /// Makes a guard that cancels on drop.
     pub fn drop_guard(self) -> Guard {
         Guard(Some(self))
     }
 }
 
 impl Guard {
-    /// Cancels no more.
+    /// Disarms the guard.
     pub fn disarm(mut self) {
         self.0 = None;
     }
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_who_wait_hear_of_it_and_whoever_asks_later_too() {
+    async fn all_waiters_and_later_askers_see_the_cancellation() {
         let cancel = Cancel::default();
         let waiting: Vec<_> = (0..3)
             .map(|_| {
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_begins_to_wait_while_it_is_cancelled_misses_nothing() {
+    fn a_waiter_during_the_cancellation_misses_nothing() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for _ in 0..500 {
             let (cancel, start) = (Cancel::default(), Barrier::new(2));

@@ -1,4 +1,4 @@
-//! A caller let in, the credential shown, and the view given. Who may come in is decided at the doors, not here.
+//! An admitted caller, its credential, and its view. Does not admit; the doors do.
 
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
@@ -12,66 +12,65 @@ use mcp_proto::projection::{Style, style_for};
 use policy::decide::{Kind, Subject};
 use runtime::wall;
 
-use crate::words::granted::{Granted, Place};
+use crate::words::granted::{Place, TokenRights};
 use crate::words::party::Party;
 use crate::words::view_key::ViewKey;
 
-/// Proof that somebody may come in.
+/// Proof of admission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entered {
+pub struct AdmittedCaller {
     pub principal: Principal,
-    /// What the connection shows of it; `None`: it comes from this machine.
+    /// Other end of the connection; `None` for this machine.
     pub party: Option<Arc<Party>>,
-    /// The profile that goes with the token.
+    /// Profile of the token.
     pub profile: Option<Arc<str>>,
     pub by: By,
 }
 
-/// What somebody came in by.
+/// Credential by which a caller came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
-    /// A client certificate.
     Certificate,
-    /// A token of an issuer, by its name in the configuration, until when, and what it grants.
-    Issuer(Arc<str>, SystemTime, Arc<Granted>),
+    /// A token of an issuer: the issuer's name in the configuration, the expiry, and the rights granted.
+    Issuer(Arc<str>, SystemTime, Arc<TokenRights>),
     /// Nothing: the gate asks for nothing.
     Nothing,
-    /// Its standard input, which is that of whoever runs the gate; or the gate is itself the caller.
+    /// The operator's standard input, or the gate itself.
     Own,
-    /// The link that this gate dialled.
+    /// A link dialled by this gate.
     Parent,
-    /// What let it into a room, which knows it by its id there.
+    /// A room credential; the room knows this caller by its participant id.
     Room,
-    /// A token that is kept as its hash.
+    /// A token kept as its hash.
     Token,
 }
 
-/// What a client says about itself.
+/// A client's description of itself.
 #[derive(Clone, Copy)]
 pub struct AboutClient<'a> {
-    /// Its raw `clientInfo`.
+    /// Raw `clientInfo`.
     pub info: &'a [u8],
-    /// Its raw capabilities.
+    /// Raw capabilities.
     pub capabilities: &'a [u8],
 }
 
-impl Entered {
+impl AdmittedCaller {
     /// Somebody on our own standard input.
     pub fn local() -> Self {
         Self { principal: Principal::local(), party: None, profile: None, by: By::Own }
     }
 
-    /// Whether what it came in by is still good.
+    /// Checks that the credential is still good.
     pub fn holds(&self) -> bool {
         self.until().is_none_or(|until| wall::now() < until)
     }
 
-    /// Checks whether it is whoever runs the gate.
+    /// Checks for the operator.
     pub fn is_owner(&self) -> bool {
         self.by == By::Own
     }
 
-    /// Checks whether it may read the metrics, which tell of everybody's calls: by its token, or where nothing is kept from anybody.
+    /// Checks for the right to read metrics, which tell of everybody's calls: by the token, or where nothing is kept from anybody.
     pub fn reads_metrics(&self, config: &Config) -> bool {
         match self.by {
             By::Nothing => config.policy.is_none(),
@@ -81,12 +80,12 @@ impl Entered {
         }
     }
 
-    /// Whether it is whoever reaches the gate, which asks for nothing.
+    /// Checks for a gate that asks for no credential.
     pub fn is_anybody(&self) -> bool {
         self.by == By::Nothing
     }
 
-    /// When what it came in by is over; `None`: not by itself.
+    /// Expiry of the credential, if it has one.
     pub fn until(&self) -> Option<SystemTime> {
         match &self.by {
             By::Certificate | By::Nothing | By::Own | By::Parent | By::Room | By::Token => None,
@@ -94,7 +93,7 @@ impl Entered {
         }
     }
 
-    /// What its token says of its place in rooms, and which issuer made that.
+    /// Place in rooms granted by the token, with its issuer.
     pub fn place(&self) -> Option<(&str, &Place)> {
         match &self.by {
             By::Certificate | By::Nothing | By::Own | By::Parent | By::Room | By::Token => None,
@@ -102,7 +101,7 @@ impl Entered {
         }
     }
 
-    /// The parent that was dialled at `host`, and calls over the link.
+    /// The parent dialled at `host`, which calls over the link.
     pub fn parent(host: &str) -> Self {
         Self { principal: Principal { name: format!("parent {host}").into() }, by: By::Parent, ..Self::local() }
     }
@@ -112,7 +111,7 @@ impl Entered {
         Self { principal: Principal { name: id.into() }, by: By::Room, ..Self::local() }
     }
 
-    /// Who it is to rules: all but the groups of the configuration. `info` is the client's raw `clientInfo`.
+    /// Subject for the rules, without groups of the configuration. `info` is the client's raw `clientInfo`.
     pub fn subject(&self, info: &[u8]) -> Subject {
         let (kind, granted) = match &self.by {
             By::Certificate => (Kind::Certificate, None),
@@ -122,12 +121,12 @@ impl Entered {
             By::Room => (Kind::Participant, None),
             By::Token => (Kind::Token, None),
         };
-        let Granted { groups, roles, scopes, place: _ } = granted.map(|granted| Granted::clone(granted)).unwrap_or_default();
+        let TokenRights { groups, roles, scopes, place: _ } = granted.map(|granted| TokenRights::clone(granted)).unwrap_or_default();
         let client = Members::again(info).str("name").unwrap_or_default().into_owned();
         Subject { name: self.principal.name.to_string(), kind, groups, roles, scopes, client }
     }
 
-    /// The same one under a changed configuration, where its token may name another profile.
+    /// Applies a changed configuration, where the token may name another profile.
     pub fn under(&self, config: &Config) -> Self {
         let profile = match &self.by {
             By::Certificate | By::Nothing | By::Own | By::Parent | By::Room => None,
@@ -139,8 +138,7 @@ impl Entered {
         Self { profile, ..self.clone() }
     }
 
-    /// What a client that says this about itself is shown. Another gate sees names as they are in the tree, whatever is configured
-    /// for people's clients.
+    /// View of a client with this description. Another gate sees the names of the tree, whatever is configured for people's clients.
     pub fn scope(&self, config: &Config, mount: Option<Segment>, about: AboutClient<'_>, asked: Option<Style>) -> ViewKey {
         let members = Members::again(about.info);
         let name = members.str("name").unwrap_or_default();
@@ -155,17 +153,17 @@ impl Entered {
             (Some(NameStyle::Safe), _) => Style::Safe,
             (None, NameStyle::Safe) => style_for(&name),
         });
-        // A token's own profile stays named where it is not found, so that its holder is shown nothing rather than everything.
+        // A token's own profile stays named where missing, so that its holder sees nothing rather than everything.
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
         ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated: peer != Peer::Plain, is_seated: false }
     }
 }
 
-/// What a client that calls itself `name` is shown.
+/// View of a client that calls itself `name`.
 pub fn scope_of(config: &Config, name: &str) -> ViewKey {
     let info = format!("{{\"name\":{}}}", json::quote(name));
     let asked = (name.is_empty()).then(|| style_for(""));
-    Entered::local().scope(config, None, AboutClient { info: info.as_bytes(), capabilities: b"{}" }, asked)
+    AdmittedCaller::local().scope(config, None, AboutClient { info: info.as_bytes(), capabilities: b"{}" }, asked)
 }
 
 fn no_profile() -> Arc<str> {

@@ -1,27 +1,27 @@
-//! Everything that a signed token grants to its holder, once it was verified. Verifying is not done here.
+//! Rights granted to the holder of a verified token. Does not verify.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-/// What a token says that its holder has. Groups and roles bear the name of the issuer, so that none can speak of another's.
+/// Rights granted by a token. Groups and roles bear the name of the issuer, so that no issuer can grant another's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Granted {
+pub struct TokenRights {
     pub groups: BTreeSet<String>,
     pub roles: BTreeSet<String>,
     pub scopes: BTreeSet<String>,
-    /// Its place in rooms.
+    /// Place in rooms.
     pub place: Place,
 }
 
-/// What a token says of its holder's place in rooms, as the reference implementation of MCPx spells it: not looked at here.
+/// Place in rooms by a token, in the spelling of the reference implementation of MCPx; not interpreted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Place {
-    /// As whom it is there.
+    /// Participant.
     #[serde(rename = "participantId")]
     pub participant: Option<serde_json::Value>,
-    /// In which rooms.
+    /// Rooms.
     pub topic: Option<serde_json::Value>,
-    /// What it may send.
+    /// Messages that may be sent.
     pub capabilities: Option<serde_json::Value>,
 }

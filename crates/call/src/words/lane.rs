@@ -1,7 +1,6 @@
-//! A bounded queue of whole messages on their way to one caller.
+//! A bounded queue of whole messages on their way to a caller.
 //!
-//! Who writes never waits: a lane that is full takes no more of what may be dropped (progress, log lines), and counts it.
-//! It does not know sessions or eras.
+//! The writer never waits: a full lane drops what may be dropped (progress, log lines), and counts it. Knows no sessions or eras.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,23 +9,23 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
-use crate::words::pouring::Pouring;
-use crate::words::shares::{Bound, Resource, Share, Taken};
+use crate::words::pouring::PouringBody;
+use crate::words::shares::{Bound, Resource, Share, TakenShare};
 
-/// Whether a message may be dropped when its receiver is too slow.
+/// Importance of a message when its receiver is too slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// Progress and log lines.
     Droppable,
-    /// Responses, requests, and notifications that were promised.
+    /// Responses, requests, and promised notifications.
     Kept,
 }
 
-/// The queue.
+/// Queue of messages to a caller.
 #[derive(Debug)]
 pub struct Lane {
     state: Mutex<State>,
-    /// Whether messages wait, for whoever asks while nobody writes.
+    /// Messages wait; read without the lock while nobody writes.
     has_some: AtomicBool,
     keep: usize,
 }
@@ -43,23 +42,23 @@ struct State {
     /// The last reader is still there.
     is_read: bool,
     waker: Option<Waker>,
-    /// The last message, which is still coming.
-    last: Option<Box<Pouring>>,
-    /// Number of messages sent at least once, and the bytes of these that are still here.
+    /// Last message, still coming.
+    last: Option<Box<PouringBody>>,
+    /// Number of messages sent at least once, and the bytes of those still here.
     sent: u64,
     sent_bytes: usize,
-    /// For whom its bytes count.
+    /// Principal charged for the bytes.
     account: Option<Account>,
-    /// Set when nothing is kept any more for whoever comes back.
+    /// Set when nothing is kept any more for a resuming client.
     is_forgotten: bool,
 }
 
 /// Bytes of a lane's messages in their principal's share.
 #[derive(Debug)]
 struct Account {
-    taken: Taken,
+    taken: TakenShare,
     bound: Bound,
-    /// Number among the streams that are kept.
+    /// Number among the kept streams.
     shelf: Option<u64>,
 }
 
@@ -71,21 +70,21 @@ impl Drop for Account {
     }
 }
 
-/// A lane holds at most this many events and bytes beyond what can't be dropped.
+/// Most events and bytes in a lane, besides those that can't be dropped.
 const MOST_EVENTS: usize = 4096;
 const MOST_BYTES: usize = 8 << 20;
-/// Most bytes of sent messages that are kept.
+/// Most bytes of sent messages kept.
 pub const KEPT_BYTES: usize = 8 << 20;
-/// Among so many is looked for what is to be said again: to look through all of them would cost more than a flood.
+/// Last messages searched for a repeated notification; searching all would cost more than a flood.
 const SAID_LAST: usize = 64;
 
 impl Lane {
-    /// A lane that forgets an event once it is sent.
+    /// Makes a lane that forgets events once sent.
     pub fn new() -> Arc<Self> {
         Self::keeping(0)
     }
 
-    /// A lane that keeps the last `keep` sent events for whoever comes back for them.
+    /// Makes a lane that keeps the last `keep` sent events for a resuming client.
     pub fn keeping(keep: usize) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), has_some: AtomicBool::new(false), keep })
     }
@@ -100,8 +99,8 @@ impl Lane {
         self.append(state, message, weight == Weight::Droppable);
     }
 
-    /// Counts a message for the principal and appends it. Where the principal has no room, streams that are kept for it go. Where there is none
-    /// all the same, the message is dropped if it may be, and is neither counted nor kept if it may not.
+    /// Charges a message to the principal and appends it. Without room, kept streams of the principal go first. If that is not enough, a
+    /// droppable message is dropped, and any other is neither charged nor kept.
     fn append<'a>(&'a self, mut state: MutexGuard<'a, State>, message: Bytes, may_drop: bool) {
         loop {
             if state.ended {
@@ -130,10 +129,10 @@ impl Lane {
         state.wake();
     }
 
-    /// Lets what is in it count for a principal from here on, as long as it stays here.
+    /// Charges the bytes of the lane to a principal from now on.
     pub fn charge_to(&self, share: &Arc<Share>, bound: Bound) {
         let mut state = self.lock();
-        let taken = share.take(Resource::Streams, state.bytes, bound).or_else(|_| share.take(Resource::Streams, 0, bound));
+        let taken = share.take_amount(Resource::Streams, state.bytes, bound).or_else(|_| share.take_amount(Resource::Streams, 0, bound));
         state.account = taken.ok().map(|taken| Account { taken, bound, shelf: None });
     }
 
@@ -142,13 +141,13 @@ impl Lane {
         self.lock().bytes
     }
 
-    /// Tells that every message here was sent at least once.
+    /// Checks that every message here was sent at least once.
     pub fn is_sent(&self) -> bool {
         let state = self.lock();
         state.first + state.events.len() as u64 <= state.sent
     }
 
-    /// Keeps what is in it for whoever comes back for it, as long as its principal has room. To be said once it has ended.
+    /// Keeps the ended lane for a resuming client, as long as its principal has room.
     pub fn keep(self: &Arc<Self>) {
         let mut state = self.lock();
         match &mut state.account {
@@ -157,23 +156,24 @@ impl Lane {
         }
     }
 
-    /// Keeps nothing more of it; whoever reads it now gets the rest.
+    /// Stops keeping messages; the present reader gets the rest.
     pub fn forget(&self) {
         self.lock().forget();
         self.has_some.store(!self.lock().events.is_empty(), Ordering::Release);
     }
 
-    /// Tells that nothing is kept for whoever comes back.
+    /// Checks that nothing is kept for a resuming client.
     pub fn is_forgotten(&self) -> bool {
         self.lock().is_forgotten
     }
 
-    /// Appends a notification that nobody waits for. Where much waits already, what waits is not said twice, which costs nobody anything: a list
-    /// has changed, however often. Where twice as much does, a server says more than its reader will ever take, and no more of it is kept.
+    /// Appends a notification that nobody waits for. In a full lane, a repetition of a waiting notification is left out, which costs
+    /// nothing: a list has changed, however often. Beyond twice that, a server says more than its reader will ever take, and the rest is
+    /// dropped.
     pub fn notify(&self, message: Bytes, weight: Weight) {
         let mut state = self.lock();
         let is_full = |most: usize| state.events.len() >= most * MOST_EVENTS || state.bytes >= most * MOST_BYTES;
-        // Those in front may be sent already, and stay for whoever comes back.
+        // Messages at the front may be sent already, and stay for a resuming client.
         let waits = || state.events.iter().skip(self.keep).rev().take(SAID_LAST).any(|one| *one == message);
         if is_full(2) || is_full(1) && (weight == Weight::Droppable || waits()) {
             state.dropped += 1;
@@ -182,42 +182,42 @@ impl Lane {
         self.append(state, message, true);
     }
 
-    /// Says that nothing more will come.
-    pub fn end(&self) {
+    /// Ends the lane.
+    pub fn end_lane(&self) {
         let mut state = self.lock();
         state.ended = true;
         state.wake();
     }
 
-    /// Says that nothing more will come but a response that has begun to.
-    pub fn end_with(&self, last: Pouring) {
+    /// Ends the lane with a response that is still coming.
+    pub fn end_with(&self, last: PouringBody) {
         let mut state = self.lock();
         state.last = Some(Box::new(last));
         state.ended = true;
         state.wake();
     }
 
-    /// Whether nobody reads at present.
+    /// Checks that the lane has ended.
     pub fn is_ended(&self) -> bool {
         self.lock().ended
     }
 
-    /// Whether somebody has ever read from it.
+    /// Checks that the lane was ever read.
     pub fn was_read(&self) -> bool {
         self.lock().readers > 0
     }
 
-    /// Whether somebody reads from it now.
+    /// Checks that the lane is being read.
     pub fn is_read(&self) -> bool {
         self.lock().is_read
     }
 
-    /// Whether no message waits in it.
+    /// Checks for no waiting messages.
     pub fn is_empty(&self) -> bool {
         !self.has_some.load(Ordering::Acquire)
     }
 
-    /// Ready as soon as there is a message, or the end.
+    /// Completes with a message, or the end.
     pub fn poll_any(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if !state.events.is_empty() || state.ended {
@@ -227,12 +227,12 @@ impl Lane {
         Poll::Pending
     }
 
-    /// Wakes whoever waits: there is something that does not go down here.
+    /// Wakes the reader for something other than a message.
     pub fn ring(&self) {
         self.lock().wake();
     }
 
-    /// A reader that begins behind event number `after`, up to which everything has arrived; a reader before it gets no more.
+    /// Makes a reader behind event number `after`, up to which everything has arrived; an earlier reader gets no more.
     pub fn read(self: &Arc<Self>, after: u64) -> Reader {
         let mut state = self.lock();
         while state.first < after && !state.events.is_empty() {
@@ -250,7 +250,7 @@ impl Lane {
 }
 
 impl State {
-    /// Takes the first message away.
+    /// Removes the first message.
     fn pop(&mut self) {
         let Some(old) = self.events.pop_front() else { return };
         self.first += 1;
@@ -288,7 +288,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The next message and its number, counted from 1; `None` at the end, or when another reader has taken over.
+    /// Takes the next message and its number, counted from 1; `None` at the end, or once another reader has taken over.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Bytes)>> {
         let mut state = self.lane.lock();
         if state.readers != self.number {
@@ -329,8 +329,8 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// The response behind the last message, if one is still coming.
-    pub fn take_last(&mut self) -> Option<Box<Pouring>> {
+    /// Takes the response behind the last message, if still coming.
+    pub fn take_last(&mut self) -> Option<Box<PouringBody>> {
         let mut state = self.lane.lock();
         if state.readers == self.number { state.last.take() } else { None }
     }
@@ -391,9 +391,9 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_one_principal_make_room_for_each_other_and_for_themselves_and_none_waits_for_another() {
+    fn streams_make_room_within_their_principals_share() {
         let (shares, bound) = (Arc::new(Shares::new(Arc::new(store::memory::MemoryJournal::default()))), Bound { most: 64, percent: 100 });
-        let share = shares.of(&"ann".into());
+        let share = shares.of_principal(&"ann".into());
         let charged = || {
             let lane = Lane::keeping(10);
             lane.charge_to(&share, bound);
@@ -412,7 +412,7 @@ mod tests {
                         lane.push(Bytes::from_static(&[b'x'; 40]), Weight::Kept);
                         lane.keep();
                         lane.push(Bytes::from_static(&[b'x'; 20]), Weight::Kept);
-                        lane.end();
+                        lane.end_lane();
                     }
                 });
             }
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_what_is_not_to_be_lost_is_bounded_too_and_what_waits_is_said_once() {
+    fn a_flood_of_kept_messages_is_bounded() {
         let lane = Lane::keeping(64);
         let say = |text: &str| lane.notify(Bytes::copy_from_slice(text.as_bytes()), Weight::Kept);
         say("sent");

@@ -1,4 +1,4 @@
-//! Words of a call: who makes it, who came in and how. Nothing here decides or does.
+//! Words of a call: its caller, the credential, the way back. Nothing here decides or acts.
 
 pub mod cancel;
 pub mod key;

@@ -1,4 +1,4 @@
-//! Who this gate is among gates: its id, and what it says about itself to servers. It does not know which gates stand below it: the tree does.
+//! Identity of this gate among gates: its id, and its description for servers. Does not know the gates below; the tree does.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -8,41 +8,41 @@ use mcp_proto::client::Identity;
 use mcp_proto::mcpax;
 use mesh_proto::id::NodeId;
 
-/// Who we are, as a raw `serverInfo` object.
+/// Our identity, as a raw `serverInfo` object.
 pub const SERVER_INFO: &str = concat!(r#"{"name":"banyan","title":"Banyan","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
-/// What a connection that everybody shares says Banyan's clients can do: whatever any of them might.
+/// Client capabilities declared on a shared connection: all that any client might have.
 const SHARED_CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{}}"#;
 
 /// A gate as others see it.
 #[derive(Debug)]
 pub struct Node {
-    /// Its aggregator id, a UUID.
+    /// Aggregator id, a UUID.
     pub id: Arc<str>,
     shared: Bytes,
-    /// What the id is kept in. It is locked, so that no two gates that run have the same.
+    /// Locked file of the id, so that no two running gates have the same.
     _kept: Option<File>,
 }
 
 impl Node {
-    /// A gate of this id, which stays locked in `kept` as long as the gate is there.
-    pub fn of(id: Arc<str>, kept: Option<File>) -> Self {
+    /// Makes a gate of this id, which `kept` reserves as long as the gate runs.
+    pub fn with_id(id: Arc<str>, kept: Option<File>) -> Self {
         let shared = mcpax::declared(SHARED_CAPABILITIES, &id).into();
         Self { id, shared, _kept: kept }
     }
 
-    /// Its id as MCP-AX counts them.
+    /// Id in the form of MCP-AX.
     pub fn node_id(&self) -> NodeId {
-        // It is always one: it was made or read as such.
+        // The id was made or read as one.
         NodeId::parse(&self.id).unwrap_or(NodeId::new(0))
     }
 
-    /// What is said over a connection that everybody shares.
+    /// Identity on a shared connection.
     pub fn shared(&self) -> Identity {
         Identity { info: Self::info(), capabilities: self.shared.clone() }
     }
 
-    /// What is said to another gate on behalf of a client that can do `capabilities`.
+    /// Identity for another gate, on behalf of a client with `capabilities`.
     pub fn with(&self, capabilities: &[u8]) -> Identity {
         Identity { info: Self::info(), capabilities: mcpax::declared(capabilities, &self.id).into() }
     }
@@ -60,9 +60,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gate_has_an_id_of_its_own_and_says_it() {
-        let (one, two) =
-            (Node::of("11111111-1111-4111-8111-111111111111".into(), None), Node::of("22222222-2222-4222-8222-222222222222".into(), None));
+    fn a_gate_tells_its_own_id() {
+        let (one, two) = (
+            Node::with_id("11111111-1111-4111-8111-111111111111".into(), None),
+            Node::with_id("22222222-2222-4222-8222-222222222222".into(), None),
+        );
         assert_ne!(one.id, two.id);
         assert_eq!(peer(&one.shared().capabilities), Peer::Gate(one.id.to_string()));
         assert_eq!(peer(&one.with(b"{}").capabilities), Peer::Gate(one.id.to_string()));

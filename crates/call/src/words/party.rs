@@ -1,4 +1,4 @@
-//! Who is at the other end of one connection, as far as the connection itself shows it. Tokens come with requests and are not looked at here.
+//! Other end of a connection, as far as the connection proves it. Does not look at tokens, which come with requests.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -9,89 +9,91 @@ use mesh_proto::authority::Authority;
 
 use runtime::wall::passed;
 
-/// The URI (SAN) of the gate that holds an authority's key. Nobody else is given it, so that whoever knows the authority knows its gate.
+/// URI (SAN) of the gate that holds an authority's key. No other certificate has it, so that knowing the authority means knowing its gate.
 pub const GATE_URI: &str = "urn:banyan:gate";
 
-/// The other end of a connection. Whoever comes without TLS from this machine needs none.
+/// Other end of a connection. Connections without TLS from this machine have none.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Party {
     private: bool,
     here: bool,
-    certified: Option<Certified>,
+    certified: Option<VerifiedCertificate>,
     proven: BTreeSet<Authority>,
 }
 
-/// What a certificate says of its holder.
+/// Names in a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// Its DNS names (SAN), in the order in which they stand there.
+    /// DNS names (SAN), in order.
     pub dns: Vec<String>,
-    /// Its URIs (SAN), in the order in which they stand there.
+    /// URIs (SAN), in order.
     pub uris: Vec<String>,
-    /// Its IP addresses (SAN).
+    /// IP addresses (SAN).
     pub ips: Vec<IpAddr>,
-    /// Its serial number in hexadecimal digits.
+    /// Serial number in hexadecimal digits.
     pub serial: String,
-    /// When it ends.
+    /// End of the certificate.
     pub until: SystemTime,
 }
 
-/// What a verified client certificate says.
+/// Content of a verified client certificate.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Certified {
+pub struct VerifiedCertificate {
     /// `spiffe://…`, else `dns:…`.
     pub principal: Arc<str>,
     pub names: Names,
 }
 
 impl Party {
-    /// Somebody without TLS; `None`: from this machine, where there is nothing to say.
+    /// Makes a peer without TLS; `None` for one on this machine, of which there is nothing to say.
     pub fn plain(address: SocketAddr) -> Option<Arc<Self>> {
         let local = address.ip().to_canonical().is_loopback();
         (!local).then(|| Arc::new(Self { private: false, here: false, certified: None, proven: BTreeSet::new() }))
     }
 
-    /// Somebody with TLS, `here` on this machine or elsewhere, and the certificate that was verified. One that names nobody is as none.
+    /// Makes a peer with TLS, `here` on this machine or elsewhere, and its verified certificate. A certificate without a usable name counts
+    /// as none.
     pub fn tls(certificate: Option<Names>, here: bool) -> Arc<Self> {
-        let certified = certificate.and_then(Certified::new);
+        let certified = certificate.and_then(VerifiedCertificate::new);
         let proven = certified.iter().flat_map(|c| &c.names.dns).filter_map(|name| Authority::of_dns_name(name)).collect();
         Arc::new(Self { private: true, here, certified, proven })
     }
 
-    /// The same as somebody who is not on this machine, whatever its address says: a proxy on this machine has the address of all its clients.
+    /// Makes a peer count as elsewhere, whatever its address: a proxy on this machine has the address of all its clients.
     pub fn elsewhere(party: Option<&Arc<Self>>) -> Arc<Self> {
         match party {
             None => Arc::new(Self { private: false, here: false, certified: None, proven: BTreeSet::new() }),
             Some(party) if !party.here => Arc::clone(party),
             Some(party) => {
                 let certified = party.certified.as_ref();
-                let certified = certified.map(|one| Certified { principal: Arc::clone(&one.principal), names: one.names.clone() });
+                let certified =
+                    certified.map(|one| VerifiedCertificate { principal: Arc::clone(&one.principal), names: one.names.clone() });
                 Arc::new(Self { private: party.private, here: false, certified, proven: party.proven.clone() })
             }
         }
     }
 
-    /// Whether nobody in between can listen in.
+    /// Checks that nobody in between can listen in.
     pub fn is_private(&self) -> bool {
         self.private
     }
 
-    /// Whether it is on this machine.
+    /// Checks for a peer on this machine.
     pub fn is_here(&self) -> bool {
         self.here
     }
 
-    /// The certificate it has shown.
-    pub fn certified(&self) -> Option<&Certified> {
+    /// Certificate shown.
+    pub fn certified(&self) -> Option<&VerifiedCertificate> {
         self.certified.as_ref()
     }
 
-    /// The authorities that its certificate proves.
+    /// Authorities proved by the certificate.
     pub fn proven(&self) -> &BTreeSet<Authority> {
         &self.proven
     }
 
-    /// Ready when its certificate has ended; never where there is none.
+    /// Completes at the end of the certificate; never without one.
     pub async fn ended(&self) {
         match &self.certified {
             Some(certified) => passed(certified.names.until).await,
@@ -100,8 +102,8 @@ impl Party {
     }
 }
 
-impl Certified {
-    /// `None`: it names nobody.
+impl VerifiedCertificate {
+    /// Reads the names; `None` without a usable one.
     fn new(names: Names) -> Option<Self> {
         let spiffe = names.uris.iter().find(|uri| uri.starts_with("spiffe://")).map(|uri| uri.as_str().into());
         let dns = || names.dns.iter().find_map(|name| Authority::of_dns_name(name)).map(|name| name.to_string().into());

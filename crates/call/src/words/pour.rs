@@ -1,6 +1,6 @@
-//! A long result on its way from its owner to its caller: a bounded queue of its bytes, filled while it is emptied.
+//! A long result on its way from its owner to its caller: a bounded queue of bytes, filled while it is emptied.
 //!
-//! Who fills it waits while it is full, so that a slow caller slows its own server and nobody else. What the bytes are is not known here.
+//! The filler waits while the queue is full, so that a slow caller slows its own server and nobody else. Does not know the bytes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-/// It takes no more while it holds so many bytes.
+/// Bytes at which the queue is full.
 const MOST: usize = 128 << 10;
-/// How long a caller may take nothing.
+/// Longest time without progress of the caller.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The queue.
+/// Queue of a result's bytes.
 #[derive(Debug)]
 pub struct Pour {
     state: Mutex<State>,
-    /// A caller that takes nothing for so long is let go.
+    /// Time after which an idle caller is let go.
     patience: Duration,
 }
 
@@ -27,7 +27,7 @@ struct State {
     pieces: VecDeque<Bytes>,
     bytes: usize,
     end: Option<End>,
-    /// Nobody empties it any more.
+    /// The taker has left.
     left: bool,
     filler: Option<Waker>,
     taker: Option<Waker>,
@@ -35,25 +35,25 @@ struct State {
     watcher: Option<Waker>,
 }
 
-/// How a pour ends.
+/// End of a pour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// What came so far is no result.
+    /// The bytes so far are no result.
     Broken,
-    /// All of it came.
+    /// The result is complete.
     Whole,
 }
 
-/// The result does not go on: what was passed on of it must not be taken for one.
+/// The result was broken off; the part passed on must not be taken for a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the result broke off")]
 pub struct BrokenOff;
 
 /// Nobody takes the bytes any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gone;
+pub struct TakerGone;
 
-/// The members that are kept of a result, because the gate or the record asks for them.
+/// Members of a result kept for the gate or the record.
 pub const KEPT: [&str; 6] = ["cacheScope", "isError", "resultType", "task", "taskId", "ttlMs"];
 
 impl Pour {
@@ -66,9 +66,9 @@ impl Pour {
         Self { state: Mutex::default(), patience }
     }
 
-    /// Appends a piece as soon as there is room.
-    pub async fn push(&self, piece: Bytes) -> Result<(), Gone> {
-        tokio::time::timeout(self.patience, std::future::poll_fn(|cx| self.poll_room(cx))).await.map_err(|_| Gone)??;
+    /// Appends a piece once there is room.
+    pub async fn push(&self, piece: Bytes) -> Result<(), TakerGone> {
+        tokio::time::timeout(self.patience, std::future::poll_fn(|cx| self.poll_room(cx))).await.map_err(|_| TakerGone)??;
         let mut state = self.lock();
         state.bytes += piece.len();
         state.pieces.push_back(piece);
@@ -76,7 +76,7 @@ impl Pour {
         Ok(())
     }
 
-    /// The next piece; `None` behind the last one.
+    /// Takes the next piece; `None` behind the last.
     pub fn poll_piece(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         let mut state = self.lock();
         if let Some(piece) = state.pieces.pop_front() {
@@ -94,14 +94,14 @@ impl Pour {
         }
     }
 
-    /// Says that nothing more comes, unless that has been said.
-    pub fn end(&self, end: End) {
+    /// Ends the pour, unless already ended.
+    pub fn end_pour(&self, end: End) {
         let mut state = self.lock();
         state.end.get_or_insert(end);
         wake(&mut state.taker);
     }
 
-    /// Says that nobody takes anything more.
+    /// Notes that the taker has left.
     pub fn leave(&self) {
         let mut state = self.lock();
         state.left = true;
@@ -123,15 +123,15 @@ impl Pour {
         .await;
     }
 
-    /// Whether the caller is the one who is waited for.
+    /// Checks that the caller is the slow one.
     pub fn is_full(&self) -> bool {
         self.lock().bytes >= MOST
     }
 
-    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+    fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Result<(), TakerGone>> {
         let mut state = self.lock();
         if state.left {
-            return Poll::Ready(Err(Gone));
+            return Poll::Ready(Err(TakerGone));
         }
         if state.bytes < MOST {
             return Poll::Ready(Ok(()));
@@ -151,13 +151,13 @@ fn wake(waker: &mut Option<Waker>) {
     }
 }
 
-/// Whoever lets go of this without a word leaves a pour that has broken off.
+/// Filler of a pour; dropping it early breaks the pour off.
 #[derive(Debug)]
 pub struct Filler(pub Arc<Pour>);
 
 impl Drop for Filler {
     fn drop(&mut self) {
-        self.0.end(End::Broken);
+        self.0.end_pour(End::Broken);
     }
 }
 
@@ -178,8 +178,8 @@ mod tests {
             let pour = Arc::clone(&pour);
             async move {
                 pour.push(piece(7)).await?;
-                pour.end(End::Whole);
-                Ok::<_, Gone>(())
+                pour.end_pour(End::Whole);
+                Ok::<_, TakerGone>(())
             }
         });
         tokio::task::yield_now().await;
@@ -194,9 +194,9 @@ mod tests {
     async fn who_takes_nothing_is_not_waited_for_for_ever() {
         let pour = Pour::patient(Duration::from_millis(20));
         pour.push(piece(MOST)).await.unwrap();
-        assert_eq!(pour.push(piece(1)).await, Err(Gone));
+        assert_eq!(pour.push(piece(1)).await, Err(TakerGone));
         pour.leave();
-        assert_eq!(pour.push(piece(1)).await, Err(Gone));
+        assert_eq!(pour.push(piece(1)).await, Err(TakerGone));
     }
 
     #[tokio::test]
@@ -204,7 +204,7 @@ mod tests {
         let pour = Pour::new();
         pour.push(piece(3)).await.unwrap();
         drop(Filler(Arc::clone(&pour)));
-        pour.end(End::Whole);
+        pour.end_pour(End::Whole);
         let next = async || std::future::poll_fn(|cx| pour.poll_piece(cx)).await;
         assert_eq!((next().await, next().await), (Some(Ok(piece(3))), Some(Err(BrokenOff))));
     }

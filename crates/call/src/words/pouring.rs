@@ -1,4 +1,4 @@
-//! A JSON-RPC response whose result is still coming: the body of a reply, piece by piece. Where the result comes from is not known here.
+//! A JSON-RPC response whose result is still coming: the body of a reply, piece by piece. Does not know the source of the result.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use mcp_proto::envelope::RESPONSE_HEAD;
 use crate::words::cancel::Guard;
 use crate::words::pour::{BrokenOff, Pour};
 
-/// The body. Dropped before its end, it ends the call.
-pub struct Pouring {
+/// Body of a response still coming. Dropping it early ends the call.
+pub struct PouringBody {
     pour: Arc<Pour>,
     next: Next,
-    /// What the call holds until all of its answer is there.
+    /// Resources held by the call until its whole answer is there.
     held: Option<Box<dyn Send + Sync>>,
-    /// Fires when the caller goes away, where that cancels the call.
+    /// Fires when the caller goes away, if that cancels the call.
     gone: Option<Guard>,
 }
 
@@ -27,14 +27,14 @@ enum Next {
     Over,
 }
 
-impl Pouring {
+impl PouringBody {
     /// The response to the request `id`.
     pub fn new(id: &[u8], pour: Arc<Pour>, held: impl Send + Sync + 'static, gone: Option<Guard>) -> Self {
         let head = [RESPONSE_HEAD, id, b",\"result\":"].concat();
         Self { pour, next: Next::Head(head.into()), held: Some(Box::new(held)), gone }
     }
 
-    /// The next piece; `None` behind the last one.
+    /// Takes the next piece; `None` behind the last.
     pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         match std::mem::replace(&mut self.next, Next::Result) {
             Next::Head(head) => return Poll::Ready(Some(Ok(head))),
@@ -57,19 +57,19 @@ impl Pouring {
     }
 }
 
-impl std::fmt::Debug for Pouring {
+impl std::fmt::Debug for PouringBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pouring")
+        f.write_str("PouringBody")
     }
 }
 
-impl Drop for Pouring {
+impl Drop for PouringBody {
     fn drop(&mut self) {
         self.pour.leave();
     }
 }
 
-impl Body for Pouring {
+impl Body for PouringBody {
     type Data = Bytes;
     type Error = BrokenOff;
 

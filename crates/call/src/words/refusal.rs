@@ -1,13 +1,12 @@
-//! The shape of a refusal in answers that are no MCP: the admin API, rooms, joining. Whoever refuses decides that elsewhere.
+//! Shape of refusals in answers other than MCP: the admin API, rooms, joining. Does not decide about requests.
 
 use serde::{Deserialize, Serialize};
 
-/// Why the admin API did not do it.
+/// Refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// What kind of reason it is.
     pub kind: RefusalKind,
-    /// What is wrong and what to do next.
+    /// The fault, and the next step.
     pub message: String,
 }
 
@@ -15,9 +14,9 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalKind {
-    /// It was tried and failed.
+    /// A try has failed.
     Failed,
-    /// There is nothing of that name.
+    /// Nothing has the name.
     NotFound,
     /// The caller is not entitled.
     Refused,
@@ -28,22 +27,21 @@ pub enum RefusalKind {
 /// The envelope of a refusal: `{"error": {...}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorBody {
-    /// The refusal.
     pub error: Refusal,
 }
 
 impl Refusal {
-    /// Something was tried and failed.
+    /// Makes the refusal for a failed try.
     pub fn failed(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Failed, message: message.into() }
     }
 
-    /// Nothing has that name.
+    /// Makes the refusal for an unknown name.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::NotFound, message: message.into() }
     }
 
-    /// The caller is not entitled.
+    /// Makes the refusal for a caller that is not entitled.
     pub fn refused(message: impl Into<String>) -> Self {
         Self { kind: RefusalKind::Refused, message: message.into() }
     }

@@ -1,5 +1,5 @@
-//! Says in the log that calls are refused for want of room: the first at once, then how many once a second. A line for each of
-//! them would cost more than the calls. It refuses nothing itself.
+//! Log of calls refused for want of room: the first at once, then a count every second, since a line each would cost more than the calls.
+//! Does not refuse.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ use banyan_model::Segment;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What calls are refused for: the words of the refusal, and the mount where it is one's own.
+/// Cause of refusals: the text, and the mount if the limit is a mount's.
 type Cause = (&'static str, Option<Segment>);
 
-/// How many calls were refused since the last line, by cause. A cause is here as long as somebody counts for it.
+/// Refusals since the last line, by cause. A cause stays as long as a task counts it.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<HashMap<Cause, u64>>);
 
 impl Refusals {
-    /// A call has been refused.
+    /// Notes a refusal.
     pub fn note(self: &Arc<Self>, what: &'static str, mount: Option<&Segment>) {
         let cause = (what, mount.cloned());
         if self.count(&cause) {
@@ -34,7 +34,7 @@ impl Refusals {
         });
     }
 
-    /// Counts one more; `false`: it is the first.
+    /// Counts a refusal; `false` for the first.
     fn count(&self, cause: &Cause) -> bool {
         let mut counts = self.lock();
         if let Some(count) = counts.get_mut(cause) {
@@ -45,7 +45,7 @@ impl Refusals {
         false
     }
 
-    /// How many there were since the last sum; `None`: none, and nobody counts from now on.
+    /// Refusals since the last sum; `None` without any, and then nobody counts any more.
     fn sum(&self, cause: &Cause) -> Option<u64> {
         let mut counts = self.lock();
         let refused = counts.get_mut(cause).map(std::mem::take).filter(|refused| *refused > 0);
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_is_told_and_the_others_are_counted_each_for_its_cause() {
+    fn refusals_are_counted_by_cause_after_the_first() {
         let refusals = Refusals::default();
         let (full, busy) = (("full", None), ("busy", Segment::new("m").ok()));
         assert!(!refusals.count(&full));

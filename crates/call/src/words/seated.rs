@@ -1,5 +1,5 @@
-//! A call that comes from a room: from which, and whether it is proposed there, so that it goes out only when somebody has agreed and the room
-//! has seen that. A room adds a reason to wait; it takes none away. Nothing is decided here.
+//! Origin of a call in a room, and its proposal there, if any: a proposed call goes out only after a person has agreed and the room has
+//! seen that. A room adds a reason to wait, and removes none. Decides nothing.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,26 +9,26 @@ use tokio::sync::oneshot;
 
 use crate::words::cancel::Cancel;
 
-/// Where a call comes from.
-pub struct Seated {
-    /// The name of the room.
+/// Origin of a call in a room.
+pub struct RoomOrigin {
+    /// Name of the room.
     pub room: Arc<str>,
-    proposal: Option<Mutex<Option<Waiting>>>,
-    /// Why nobody wants it any more.
+    proposal: Option<Mutex<Option<ProposalHandle>>>,
+    /// Reason why the call is no longer wanted.
     over: OnceLock<String>,
 }
 
-/// By what a call goes out that is proposed.
+/// Approval or grant by which a proposed call goes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agreed {
-    /// The approval, or the grant.
+pub struct RoomAgreement {
+    /// Id of the approval or grant.
     pub id: String,
-    /// The people who agreed to it.
+    /// People who agreed.
     pub by: Vec<String>,
 }
 
-impl Agreed {
-    /// As everybody in the room reads it: a raw object.
+impl RoomAgreement {
+    /// Raw object for everybody in the room.
     pub fn object(&self) -> String {
         let by: Vec<String> = self.by.iter().map(|person| quote(person)).collect();
         format!("{{\"id\":{},\"by\":[{}]}}", quote(&self.id), by.join(","))
@@ -36,56 +36,56 @@ impl Agreed {
 }
 
 /// The call's end of a proposal.
-struct Waiting {
-    agreed: oneshot::Sender<Agreed>,
+struct ProposalHandle {
+    agreed: oneshot::Sender<RoomAgreement>,
     fulfilled: oneshot::Receiver<()>,
 }
 
-/// The room's end of it.
-pub struct Proposed {
-    /// Says that people have agreed; lost where that can't happen any more.
-    pub agreed: oneshot::Receiver<Agreed>,
-    /// Lets the call go out: it is the one by which the proposal is fulfilled.
+/// The room's end of a proposal.
+pub struct RoomProposal {
+    /// Receives the agreement; closed once the call can't go out any more.
+    pub agreed: oneshot::Receiver<RoomAgreement>,
+    /// Lets the call go out as the fulfilment of the proposal.
     pub fulfilled: oneshot::Sender<()>,
 }
 
-/// A proposal that nobody waits for any more, or that something else has fulfilled.
+/// Refusal of a proposal without a waiting call, or fulfilled before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotFulfilled;
 
-impl fmt::Debug for Seated {
+impl fmt::Debug for RoomOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seated({})", self.room)
+        write!(f, "RoomOrigin({})", self.room)
     }
 }
 
-impl Seated {
-    /// Somebody in the room asks for the call.
+impl RoomOrigin {
+    /// Makes the origin of a call asked for in a room.
     pub fn asked(room: Arc<str>) -> Arc<Self> {
         Arc::new(Self { room, proposal: None, over: OnceLock::new() })
     }
 
-    /// Somebody in the room proposes it.
-    pub fn proposed(room: Arc<str>) -> (Arc<Self>, Proposed) {
+    /// Makes the origin of a call proposed in a room, and the room's end.
+    pub fn proposed(room: Arc<str>) -> (Arc<Self>, RoomProposal) {
         let ((agreed, is_agreed), (fulfilled, is_fulfilled)) = (oneshot::channel(), oneshot::channel());
-        let waiting = Waiting { agreed, fulfilled: is_fulfilled };
+        let waiting = ProposalHandle { agreed, fulfilled: is_fulfilled };
         let seated = Self { room, proposal: Some(Mutex::new(Some(waiting))), over: OnceLock::new() };
-        (Arc::new(seated), Proposed { agreed: is_agreed, fulfilled })
+        (Arc::new(seated), RoomProposal { agreed: is_agreed, fulfilled })
     }
 
-    /// Whether it waits for somebody to agree, whatever the rules say.
+    /// Checks for a proposal, which waits for a person whatever the rules say.
     pub fn is_proposed(&self) -> bool {
         self.proposal.is_some()
     }
 
-    /// People have agreed: waits until the room has seen the proposal fulfilled by that, and by nothing before.
+    /// Announces the agreement, and waits until the room has seen the proposal fulfilled by it.
     ///
     /// # Errors
-    /// When something was before.
-    pub async fn fulfil(&self, by: Agreed, cancel: &Cancel) -> Result<(), NotFulfilled> {
+    /// If the room settled the proposal before.
+    pub async fn fulfil(&self, by: RoomAgreement, cancel: &Cancel) -> Result<(), NotFulfilled> {
         let Some(proposal) = &self.proposal else { return Ok(()) };
         let waiting = proposal.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Waiting { agreed, fulfilled } = waiting.ok_or(NotFulfilled)?;
+        let ProposalHandle { agreed, fulfilled } = waiting.ok_or(NotFulfilled)?;
         agreed.send(by).map_err(|_| NotFulfilled)?;
         tokio::select! {
             biased;
@@ -94,13 +94,13 @@ impl Seated {
         }
     }
 
-    /// Says why nobody wants it any more. The first reason stays.
-    pub fn end(&self, why: String) {
-        // It may have been said before.
+    /// Notes why the call is no longer wanted. The first reason stays.
+    pub fn end_proposal(&self, why: String) {
+        // A reason may have been given before.
         drop(self.over.set(why));
     }
 
-    /// Why nobody wants it any more, where that is known.
+    /// Reason why the call is no longer wanted, if known.
     pub fn why(&self) -> Option<&str> {
         self.over.get().map(String::as_str)
     }

@@ -1,7 +1,7 @@
-//! One session of the initialize era: what the client said at its start, what it waits for, and its streams.
+//! A session of the initialize era: the client's opening words, its open requests, and its streams.
 //!
-//! A session is entered by whoever holds one of its messages, for microseconds and never across an `await`; a task and a channel for
-//! each of ten thousand idle sessions would cost more than they protect.
+//! Holders of a message lock the session for microseconds and never across an `await`; a task and a channel for each of ten thousand idle
+//! sessions would cost more than they protect.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -22,30 +22,29 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::words::cancel::Cancel;
-use crate::words::entered::{AboutClient, Entered};
+use crate::words::entered::{AboutClient, AdmittedCaller};
 use crate::words::lane::{KEPT_BYTES, Lane, Weight};
-use crate::words::shares::{Bound, Full, Resource, Share, Taken};
+use crate::words::shares::{Bound, Full, Resource, Share, TakenShare};
 use crate::words::subscriptions::Subscriptions;
 use crate::words::view_key::ViewKey;
 
-/// Most finished streams that are kept for whoever comes back for the answer. All together hold `KEPT_BYTES` at most, or one longer answer that
-/// nobody has read.
+/// Most finished streams kept for a resuming client. Together they hold `KEPT_BYTES` at most, or a single longer answer not yet read.
 const KEPT_STREAMS: usize = 32;
-/// Most questions of servers that wait for one client.
+/// Most questions of servers that wait for a client.
 const MOST_QUESTIONS: usize = 256;
-/// The stream of what belongs to no request, in event ids.
+/// Name of the standing stream in event ids.
 pub const STANDING: &str = "s";
 
-/// What a session begins with.
+/// Opening of a session.
 #[derive(Debug)]
 pub struct Opening {
-    pub entered: Entered,
+    pub entered: AdmittedCaller,
     pub version: &'static str,
     pub capabilities: Bytes,
     pub info: Bytes,
-    /// The mount of `/mcp/NAME`.
+    /// Mount of `/mcp/NAME`.
     pub mount: Option<Segment>,
-    /// The spelling of names that the URL asks for.
+    /// Spelling of names asked for by the URL.
     pub style: Option<Style>,
 }
 
@@ -55,22 +54,22 @@ impl Opening {
     }
 }
 
-/// A session.
+/// Session of the initialize era.
 #[derive(Debug)]
 pub struct Session {
     pub id: Arc<str>,
     pub opening: Opening,
-    /// What it is shown.
+    /// View of the session.
     scope: ArcSwap<ViewKey>,
     /// Fires when the session ends.
     pub over: CancellationToken,
     log_level: AtomicU8,
     next_id: AtomicU64,
     state: Mutex<State>,
-    /// For whom its streams count, and how much they may hold.
+    /// Share charged for its streams, and their bound.
     share: Arc<Share>,
     streams: Bound,
-    /// Longest time for which a question is left without an answer.
+    /// Longest time for a question to be answered.
     question: Duration,
 }
 
@@ -84,11 +83,11 @@ struct State {
     in_flight: HashMap<Bytes, Cancel, RandomState>,
     subscriptions: Subscriptions,
     /// Their part in the principal's share.
-    subscribed: Option<Taken>,
+    subscribed: Option<TakenShare>,
 }
 
 impl Session {
-    /// A new session under `id`, shown what `config` gives it.
+    /// Makes a session under `id`, with the view that `config` gives it.
     pub fn new(id: Arc<str>, opening: Opening, share: Arc<Share>, config: &Config) -> Arc<Self> {
         let state = State {
             used: Instant::now(),
@@ -113,18 +112,18 @@ impl Session {
         })
     }
 
-    /// What it is shown.
+    /// View of the session.
     pub fn scope(&self) -> ViewKey {
         ViewKey::clone(&self.scope.load())
     }
 
-    /// The same, where it is what it was.
+    /// Checks for an unchanged view.
     pub fn is_shown(&self, scope: &ViewKey) -> bool {
         **self.scope.load() == *scope
     }
 
-    /// Shows it what a changed configuration gives it. Never from a profile to none: who configures the one away may not
-    /// think of who is connected, so such a session keeps the name of its profile, and is shown nothing once that is gone.
+    /// Updates the view to a changed configuration. Never from a profile to none, since the author of the change may not think of connected
+    /// clients: such a session keeps the name of its profile, and is shown nothing once the profile is gone.
     pub fn follow(&self, config: &Config) {
         let Opening { entered, mount, style, .. } = &self.opening;
         let now = entered.under(config).scope(config, mount.clone(), self.opening.about(), *style);
@@ -138,8 +137,8 @@ impl Session {
         self.next_id.store(u64::from(first), Ordering::Relaxed);
     }
 
-    /// Makes a request of ours to the client: the whole message, and what it will answer; nothing, where it takes too long or is gone. `None`:
-    /// it owes us too many answers already.
+    /// Makes a request of ours to the client: the whole message, and its future answer, which is `None` if it takes too long or the client
+    /// is gone. Returns `None` if too many answers are owed.
     pub fn ask(&self, method: &str, params: &Bytes) -> Option<(Bytes, impl Future<Output = Option<Answer>> + use<>)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (tx, rx) = oneshot::channel();
@@ -154,19 +153,19 @@ impl Session {
         Some((envelope::request(itoa::Buffer::new().format(id).as_bytes(), method, params), answer))
     }
 
-    /// The client answered a request of ours. `false` when nobody waits for it.
+    /// Delivers the client's answer to a request of ours; `false` if nobody waits for it.
     pub fn answered(&self, id: &[u8], answer: Answer) -> bool {
         let id = std::str::from_utf8(id).ok().and_then(|t| t.trim_matches('"').parse().ok());
         let Some(waiting) = id.and_then(|id: u64| self.lock().asks.remove(&id)) else { return false };
         waiting.send(answer).is_ok()
     }
 
-    /// Remembers how to cancel request `id`. `false` when that id is in use.
+    /// Notes how to cancel request `id`; `false` for an id in use.
     pub fn begin(&self, id: &Bytes, cancel: &Cancel) -> bool {
         let mut state = self.lock();
         state.used = clock::now();
         match state.in_flight.entry(id.clone()) {
-            // Whoever has the id keeps its way of being cancelled.
+            // The holder of the id stays cancellable.
             Entry::Occupied(_) => false,
             Entry::Vacant(free) => {
                 free.insert(cancel.clone());
@@ -175,14 +174,14 @@ impl Session {
         }
     }
 
-    /// Request `id` is answered.
+    /// Frees the id of an answered request.
     pub fn finish(&self, id: &Bytes) {
         let mut state = self.lock();
         state.used = clock::now();
         state.in_flight.remove(id);
     }
 
-    /// The client cancelled request `id`.
+    /// Cancels request `id`, by the client's wish.
     pub fn cancel(&self, id: &[u8]) {
         // The id stays in use until the request has ended.
         if let Some(cancel) = self.lock().in_flight.get(id) {
@@ -190,7 +189,7 @@ impl Session {
         }
     }
 
-    /// Opens a stream for one request: its number and its lane.
+    /// Opens a stream for a request: its number and its lane.
     pub fn open_stream(&self, lane: Arc<Lane>) -> u64 {
         lane.charge_to(&self.share, self.streams);
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -203,7 +202,7 @@ impl Session {
         number
     }
 
-    /// Keeps the stream of a request that has been answered for whoever comes back. Older ones go for it, those first that were read.
+    /// Keeps the stream of an answered request for a resuming client. Older streams give way, those already read first.
     pub fn keep_stream(&self, lane: &Arc<Lane>) {
         let is_other = |other: &&Arc<Lane>| !Arc::ptr_eq(other, lane) && other.is_ended();
         let mut others: Vec<_> = self.lock().streams.values().filter(is_other).cloned().collect();
@@ -219,7 +218,7 @@ impl Session {
         lane.keep();
     }
 
-    /// The stream an event id (`STREAM:NUMBER`) belongs to, and the number behind which to go on.
+    /// Stream of an event id (`STREAM:NUMBER`), and the number behind which to continue.
     pub fn resume(&self, last_event_id: &str) -> Option<(String, Arc<Lane>, u64)> {
         let (stream, after) = last_event_id.rsplit_once(':')?;
         let after = after.parse().ok()?;
@@ -230,7 +229,7 @@ impl Session {
         Some((stream.to_owned(), lane, after))
     }
 
-    /// The lane of notifications that belong to no request.
+    /// Lane of notifications that belong to no request.
     pub fn standing(&self) -> Arc<Lane> {
         let mut state = self.lock();
         Arc::clone(state.standing.get_or_insert_with(|| {
@@ -248,13 +247,13 @@ impl Session {
     /// Sends a whole notification that belongs to no request.
     pub fn notify(&self, whole: Bytes, weight: Weight) {
         let lane = self.standing();
-        // Nobody has come for the stream so far: keep promises, but not a log.
+        // The stream was never read: keep promises, but not a log.
         if weight == Weight::Kept || lane.was_read() {
             lane.notify(whole, weight);
         }
     }
 
-    /// From which level on log lines are wanted.
+    /// Level from which log lines are wanted.
     pub fn log_level(&self) -> LogLevel {
         const LEVELS: [LogLevel; 8] = [
             LogLevel::Debug,
@@ -269,20 +268,20 @@ impl Session {
         LEVELS.get(usize::from(self.log_level.load(Ordering::Relaxed))).copied().unwrap_or(LogLevel::Debug)
     }
 
-    /// Sets the level from which on log lines are wanted.
+    /// Sets the level from which log lines are wanted.
     pub fn set_log_level(&self, level: LogLevel) {
         self.log_level.store(level as u8, Ordering::Relaxed);
     }
 
-    /// Looks at what is subscribed to.
+    /// Reads the subscriptions.
     pub fn subscriptions<T>(&self, look: impl FnOnce(&Subscriptions) -> T) -> T {
         look(&self.lock().subscriptions)
     }
 
-    /// Adds a subscription: to a resource of a mount, by its name there and by the one that the client uses. `false`: it is there already.
+    /// Adds a subscription to a resource of a mount, by its name there and the client's own; `false` if present.
     pub fn subscribe(&self, (mount, uri, shown): (&Segment, &str, &str), bound: Bound) -> Result<bool, Full> {
         let state = &mut *self.lock();
-        let mut place = self.share.take(Resource::Subscriptions, 0, Bound { percent: 100, ..bound })?;
+        let mut place = self.share.take_amount(Resource::Subscriptions, 0, Bound { percent: 100, ..bound })?;
         let is_new = state.subscriptions.add(mount, uri, shown);
         if is_new {
             let taken = state.subscribed.as_mut().unwrap_or(&mut place);
@@ -295,7 +294,7 @@ impl Session {
         Ok(is_new)
     }
 
-    /// Ends a subscription; `false` when there was none.
+    /// Ends a subscription; `false` without one.
     pub fn unsubscribe(&self, mount: &Segment, uri: &str) -> bool {
         let mut state = self.lock();
         let was_there = state.subscriptions.remove(mount, uri);
@@ -305,20 +304,20 @@ impl Session {
         was_there
     }
 
-    /// Ends all of them.
+    /// Ends all subscriptions.
     pub fn unsubscribe_all(&self) -> Subscriptions {
         let mut state = self.lock();
         state.subscribed = None;
         std::mem::take(&mut state.subscriptions)
     }
 
-    /// Notes that the client gave a sign of life.
+    /// Notes a sign of life of the client.
     pub fn touch(&self) {
         self.lock().used = Instant::now();
     }
 
-    /// Whether, at `now`, it has not been used for `idle`. What is under way, and whoever reads its stream, uses it; what is sent to it without
-    /// anybody there does not.
+    /// Checks that, at `now`, the session has not been used for `idle`. Open requests and a reader of the standing stream use it; messages
+    /// without a reader do not.
     pub fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let mut state = self.lock();
         if !state.in_flight.is_empty() || state.standing.as_ref().is_some_and(|lane| lane.is_read()) {
@@ -328,13 +327,13 @@ impl Session {
     }
 
     /// Ends the session: calls in flight are cancelled, streams end.
-    pub fn end(&self) {
+    pub fn end_session(&self) {
         self.over.cancel();
         let mut state = self.lock();
         state.in_flight.drain().for_each(|(_, cancel)| cancel.cancel());
         state.asks.clear();
-        state.standing.iter().for_each(|lane| lane.end());
-        state.streams.values().for_each(|lane| lane.end());
+        state.standing.iter().for_each(|lane| lane.end_lane());
+        state.streams.values().for_each(|lane| lane.end_lane());
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -356,7 +355,7 @@ mod tests {
         let config = config::parse("", Path::new("banyan.toml"), &SystemSources).unwrap();
         let object = Bytes::from_static(b"{}");
         let opening = Opening {
-            entered: Entered::local(),
+            entered: AdmittedCaller::local(),
             version: "2025-11-25",
             capabilities: object.clone(),
             info: object,
@@ -364,11 +363,11 @@ mod tests {
             style: None,
         };
         let shares = Arc::new(crate::words::shares::Shares::new(Arc::new(store::memory::MemoryJournal::default())));
-        Session::new("s".into(), opening, shares.of(&"local".into()), &config)
+        Session::new("s".into(), opening, shares.of_principal(&"local".into()), &config)
     }
 
     #[test]
-    fn what_is_sent_to_a_session_without_anybody_there_does_not_keep_it() {
+    fn messages_without_a_reader_do_not_keep_a_session() {
         let session = session();
         let later = Instant::now() + IDLE + Duration::from_secs(1);
         session.notify(Bytes::from_static(b"{}"), Weight::Kept);
@@ -378,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_the_stream_or_waits_for_an_answer_keeps_a_session_and_so_long_after() {
+    fn readers_and_open_requests_keep_a_session() {
         let session = session();
         let mut now = Instant::now() + 2 * IDLE;
         let reader = session.standing().read(0);
@@ -396,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_a_second_request_of_an_id_in_flight_takes_nothing_from_the_first() {
+    fn l4_a_second_request_of_an_id_leaves_the_first() {
         let (session, id) = (session(), Bytes::from_static(b"1"));
         let [first, second, third] = [(), (), ()].map(|()| Cancel::default());
         assert!(session.begin(&id, &first) && !session.begin(&id, &second));
@@ -405,18 +404,18 @@ mod tests {
         assert!(!session.begin(&id, &third), "the first has not ended");
         session.finish(&id);
         assert!(session.begin(&id, &third));
-        session.end();
+        session.end_session();
         assert!(third.is_cancelled() && !second.is_cancelled());
     }
 
     #[test]
-    fn m5_a_session_keeps_so_many_bytes_for_whoever_comes_back_and_the_newest_answer() {
+    fn m5_kept_streams_are_bounded_besides_the_newest_answer() {
         let session = session();
         let answered = |megabytes: usize| {
             let lane = Lane::keeping(1000);
             session.open_stream(Arc::clone(&lane));
             lane.push(Bytes::from(vec![b'x'; megabytes << 20]), Weight::Kept);
-            lane.end();
+            lane.end_lane();
             session.keep_stream(&lane);
             lane
         };
@@ -438,7 +437,7 @@ mod tests {
         for text in ["a", "b", "c"] {
             lane.push(Bytes::from_static(text.as_bytes()), Weight::Kept);
         }
-        lane.end();
+        lane.end_lane();
         session.keep_stream(&lane);
         for (after, kept) in [(0, 3), (1, 2), (3, 0)] {
             let (_, lane, after) = session.resume(&format!("{number}:{after}")).unwrap();

@@ -1,8 +1,8 @@
-//! Fair shares: how much each principal holds of what the gate has only so much of, and how much it may. Who a principal is, and what becomes of
-//! a request for which there is no room, is not known here.
+//! Fair shares: the amount of each limited resource that a principal holds, and the amount it may hold. Does not identify principals, or
+//! answer requests without room.
 //!
-//! A principal may hold a percentage of what is free and what it holds itself, half of it by default. So one that takes all it gets leaves as much
-//! free as it has, two leave a third, and nothing has to be set aside for anybody who never comes.
+//! A principal may hold a percentage of the free part and its own, half by default. So a principal that takes all it can leaves as much
+//! free as it has, two leave a third, and nothing has to be set aside for those who never come.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use store::{Journal, Part};
 
 use crate::words::lane::Lane;
 
-/// Something that a gate has only so much of.
+/// A limited resource of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// Bytes in bodies of requests.
@@ -22,19 +22,18 @@ pub enum Resource {
     Calls,
     /// Open `subscriptions/listen` requests.
     Listeners,
-    /// Calls that wait for their caller to come back with an answer.
+    /// Calls that wait for their caller to return with an answer.
     Parked,
-    /// Sessions.
     Sessions,
-    /// Bytes in event streams: what waits for its reader, and answers that are kept for whoever comes back for them.
+    /// Bytes in event streams: unread messages, and answers kept for a resuming client.
     Streams,
-    /// Resources that are subscribed to.
+    /// Resources subscribed to.
     Subscriptions,
 }
 
 const RESOURCES: usize = 7;
 
-/// Everything that principals hold.
+/// Amounts held by all principals.
 #[derive(Debug)]
 pub struct Shares {
     taken: [AtomicUsize; RESOURCES],
@@ -50,19 +49,19 @@ struct Principals {
     unused: Vec<usize>,
 }
 
-/// Everything that one principal holds.
+/// Amounts held by a principal.
 #[derive(Debug)]
 pub struct Share {
     all: Arc<Shares>,
     principal: Arc<str>,
     number: usize,
     own: [AtomicUsize; RESOURCES],
-    /// What the record holds of the principal.
+    /// Part of the record held by the principal.
     pub part: Arc<Part>,
     shelf: Mutex<Shelf>,
 }
 
-/// The streams that are kept for one principal, the oldest first.
+/// Streams kept for a principal, the oldest first.
 #[derive(Debug, Default)]
 struct Shelf {
     last: u64,
@@ -70,18 +69,18 @@ struct Shelf {
 }
 
 impl Shares {
-    /// Makes shares of a gate that has this record.
+    /// Makes the shares of a gate with this record.
     pub fn new(journal: Arc<dyn Journal>) -> Self {
         Self { taken: Default::default(), journal, principals: Mutex::default() }
     }
 
-    /// Amount that is taken in all.
+    /// Amount taken by all principals.
     pub fn taken(&self, of: Resource) -> usize {
         self.taken[of as usize].load(Ordering::Relaxed)
     }
 
-    /// The share of a principal.
-    pub fn of(self: &Arc<Self>, principal: &Arc<str>) -> Arc<Share> {
+    /// Share of a principal.
+    pub fn of_principal(self: &Arc<Self>, principal: &Arc<str>) -> Arc<Share> {
         let mut principals = self.principals();
         if let Some(known) = principals.known.get(principal).and_then(Weak::upgrade) {
             return known;
@@ -106,7 +105,7 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut principals = self.all.principals();
         principals.unused.push(self.number);
-        // Another one may have taken its place already.
+        // Another share may have taken its place already.
         if principals.known.get(&self.principal).is_some_and(|known| known.strong_count() == 0) {
             principals.known.remove(&self.principal);
         }
@@ -114,13 +113,13 @@ impl Drop for Share {
 }
 
 impl Share {
-    /// Takes so much of a resource, unless that is more than there is, or than one principal may have.
-    pub fn take(self: &Arc<Self>, of: Resource, amount: usize, bound: Bound) -> Result<Taken, Full> {
+    /// Takes an amount of a resource, unless it exceeds the total, or the principal's share.
+    pub fn take_amount(self: &Arc<Self>, of: Resource, amount: usize, bound: Bound) -> Result<TakenShare, Full> {
         let more = |taken: usize| taken.checked_add(amount).filter(|taken| *taken <= bound.most);
         let before = self.all.taken[of as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Full::All)?;
-        // A call costs less where its principal has all there is.
+        // Without sharing, this spares a call a second counter.
         let is_counted = bound.is_shared() || of != Resource::Calls;
-        let taken = Taken { share: Arc::clone(self), of, amount, is_counted };
+        let taken = TakenShare { share: Arc::clone(self), of, amount, is_counted };
         if is_counted {
             let own = self.own[of as usize].fetch_add(amount, Ordering::Relaxed) + amount;
             bound.holds(own, before + amount)?;
@@ -128,13 +127,13 @@ impl Share {
         Ok(taken)
     }
 
-    /// Amount of a resource that the principal holds.
+    /// Amount of a resource held by the principal.
     #[cfg(test)]
     pub fn own(&self, of: Resource) -> usize {
         self.own[of as usize].load(Ordering::Relaxed)
     }
 
-    /// Notes that a stream is over and kept for whoever comes back for it. Its number among those of this principal.
+    /// Keeps an ended stream for a resuming client; returns its number among those of this principal.
     pub fn shelve(&self, lane: Weak<Lane>) -> u64 {
         let mut shelf = self.shelf();
         shelf.last += 1;
@@ -143,12 +142,12 @@ impl Share {
         number
     }
 
-    /// Nobody keeps that stream any more.
+    /// Stops keeping a stream.
     pub fn unshelve(&self, number: u64) {
         self.shelf().lanes.remove(&number);
     }
 
-    /// Forgets the stream that is kept longest. `false`: none is.
+    /// Forgets the oldest kept stream; `false` without any.
     pub fn forget_oldest(&self) -> bool {
         let oldest = self.shelf().lanes.pop_first();
         if let Some(lane) = oldest.as_ref().and_then(|(_, lane)| lane.upgrade()) {
@@ -164,7 +163,7 @@ impl Share {
 
 /// Amount of a resource, given back when dropped.
 #[derive(Debug)]
-pub struct Taken {
+pub struct TakenShare {
     pub share: Arc<Share>,
     of: Resource,
     amount: usize,
@@ -172,7 +171,7 @@ pub struct Taken {
     is_counted: bool,
 }
 
-impl Drop for Taken {
+impl Drop for TakenShare {
     fn drop(&mut self) {
         self.share.all.taken[self.of as usize].fetch_sub(self.amount, Ordering::Relaxed);
         if self.is_counted {
@@ -181,15 +180,15 @@ impl Drop for Taken {
     }
 }
 
-impl Taken {
-    /// Takes more of the same, unless there is no room for it. Not for calls.
+impl TakenShare {
+    /// Takes more of the same resource, if there is room. Not for calls.
     pub fn grow(&mut self, more: usize, bound: Bound) -> Result<(), Full> {
-        let mut other = self.share.take(self.of, more, bound)?;
+        let mut other = self.share.take_amount(self.of, more, bound)?;
         self.amount += std::mem::take(&mut other.amount);
         Ok(())
     }
 
-    /// Gives some of it back.
+    /// Gives back a part.
     pub fn shrink(&mut self, less: usize) {
         let less = less.min(self.amount);
         self.amount -= less;
@@ -197,24 +196,24 @@ impl Taken {
     }
 }
 
-/// Places for calls at one server.
+/// Places for calls at a server.
 #[derive(Debug, Default)]
 pub struct Places {
     taken: AtomicUsize,
     own: Tally,
 }
 
-/// A place for a call in the gate and at one server, until it is dropped.
+/// Place of a call in the gate and at a server, until dropped.
 #[derive(Debug)]
 pub struct Place {
     places: Arc<Places>,
-    /// Counted there for the principal, too.
+    /// Counted at the server for the principal, too.
     is_shared: bool,
-    in_gate: Taken,
+    in_gate: TakenShare,
 }
 
-impl Taken {
-    /// Takes a place at a server besides, unless all are taken there, or as many as the principal may have.
+impl TakenShare {
+    /// Takes a place at a server besides, unless all are taken there, or the principal has its share.
     pub fn at(self, places: &Arc<Places>, bound: Bound) -> Result<Place, Full> {
         let one_more = |taken| (taken < bound.most).then_some(taken + 1);
         let before = places.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).map_err(|_| Full::All)?;
@@ -229,7 +228,7 @@ impl Taken {
 
 impl Place {
     fn own(&self) -> &AtomicU32 {
-        self.places.own.of(self.in_gate.share.number)
+        self.places.own.of_number(self.in_gate.share.number)
     }
 }
 
@@ -242,12 +241,12 @@ impl Drop for Place {
     }
 }
 
-/// A count for each principal, by number. Rows are made when they are needed, each twice as long as the one before, and stay.
+/// Count for each principal, by number. Rows are made on demand, each twice as long as the one before, and stay.
 #[derive(Debug, Default)]
 struct Tally([OnceLock<Box<[AtomicU32]>>; 32]);
 
 impl Tally {
-    fn of(&self, number: usize) -> &AtomicU32 {
+    fn of_number(&self, number: usize) -> &AtomicU32 {
         let row = (number + 1).ilog2();
         let counts = self.0[row as usize].get_or_init(|| std::iter::repeat_with(AtomicU32::default).take(1 << row).collect());
         &counts[number + 1 - (1 << row)]
@@ -262,17 +261,17 @@ mod tests {
 
     fn shares<const N: usize>(names: [&str; N]) -> (Arc<Shares>, [Arc<Share>; N]) {
         let all = Arc::new(Shares::new(Arc::new(store::memory::MemoryJournal::default())));
-        let of = names.map(|name| all.of(&name.into()));
+        let of = names.map(|name| all.of_principal(&name.into()));
         (all, of)
     }
 
     #[test]
-    fn one_gets_half_and_the_next_half_of_the_rest_and_what_one_gives_back_is_there_for_the_other() {
+    fn each_principal_gets_half_of_the_rest() {
         let (all, [ann, bob]) = shares(["ann", "bob"]);
-        let take = |share: &Arc<Share>| std::iter::from_fn(|| share.take(Resource::Calls, 1, HALF).ok()).collect::<Vec<_>>();
+        let take = |share: &Arc<Share>| std::iter::from_fn(|| share.take_amount(Resource::Calls, 1, HALF).ok()).collect::<Vec<_>>();
         let first = take(&ann);
         assert_eq!((first.len(), take(&bob).len()), (6, 3));
-        assert_eq!(ann.take(Resource::Calls, 1, HALF).unwrap_err(), Full::Share(6));
+        assert_eq!(ann.take_amount(Resource::Calls, 1, HALF).unwrap_err(), Full::Share(6));
         drop(first);
         let (both, third) = (take(&bob), take(&ann));
         assert_eq!((both.len(), third.len(), all.taken(Resource::Calls)), (6, 3, 9));
@@ -281,23 +280,25 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_shares_one_gets_all_and_of_one_place_there_is_one() {
+    fn without_sharing_one_principal_gets_all() {
         let (_all, [ann]) = shares(["ann"]);
-        let take =
-            |most, percent| std::iter::from_fn(|| ann.take(Resource::Sessions, 1, Bound { most, percent }).ok()).collect::<Vec<_>>().len();
+        let take = |most, percent| {
+            std::iter::from_fn(|| ann.take_amount(Resource::Sessions, 1, Bound { most, percent }).ok()).collect::<Vec<_>>().len()
+        };
         assert_eq!([take(12, 100), take(1, 50), take(2, 50), take(3, 50), take(10, 10)], [12, 1, 1, 2, 1]);
-        assert_eq!(ann.take(Resource::Bodies, 13, Bound { most: 12, percent: 100 }).unwrap_err(), Full::All);
+        assert_eq!(ann.take_amount(Resource::Bodies, 13, Bound { most: 12, percent: 100 }).unwrap_err(), Full::All);
     }
 
     #[test]
-    fn a_server_counts_for_each_principal_however_many_there_are() {
+    fn a_server_counts_for_any_number_of_principals() {
         let all = Arc::new(Shares::new(Arc::new(store::memory::MemoryJournal::default())));
-        let many: Vec<_> = (0..100).map(|n| all.of(&format!("p{n}").into())).collect();
+        let many: Vec<_> = (0..100).map(|n| all.of_principal(&format!("p{n}").into())).collect();
         let places = Arc::new(Places::default());
         let bound = Bound { most: 1000, percent: 50 };
-        let take = |share: &Arc<Share>| share.take(Resource::Calls, 1, Bound { most: 1000, percent: 100 }).unwrap().at(&places, bound);
+        let take =
+            |share: &Arc<Share>| share.take_amount(Resource::Calls, 1, Bound { most: 1000, percent: 100 }).unwrap().at(&places, bound);
         let _taken: Vec<_> = many.iter().map(|share| take(share).unwrap()).collect();
-        let own = |share: &Arc<Share>| places.own.of(share.number).load(Ordering::Relaxed);
+        let own = |share: &Arc<Share>| places.own.of_number(share.number).load(Ordering::Relaxed);
         assert!(many.iter().all(|share| own(share) == 1));
         let first: Vec<_> = std::iter::from_fn(|| take(&many[0]).ok()).collect();
         assert_eq!((own(&many[0]), own(&many[1])), (451, 1));
@@ -306,15 +307,15 @@ mod tests {
     }
 
     #[test]
-    fn a_principal_that_is_gone_leaves_its_number_to_the_next_and_nothing_else() {
+    fn a_principal_leaves_its_number_to_the_next() {
         let (all, [ann, bob]) = shares(["ann", "bob"]);
         let number = ann.number;
-        let taken = ann.take(Resource::Parked, 1, HALF).unwrap();
+        let taken = ann.take_amount(Resource::Parked, 1, HALF).unwrap();
         drop(ann);
-        let again = all.of(&"ann".into());
+        let again = all.of_principal(&"ann".into());
         assert_eq!((again.number, again.own(Resource::Parked)), (number, 1), "what it holds keeps it");
         drop((again, taken));
-        let carl = all.of(&"carl".into());
+        let carl = all.of_principal(&"carl".into());
         assert_eq!((carl.number, carl.own(Resource::Parked), all.principals().known.len()), (number, 0, 2));
         drop((bob, carl));
         assert!(all.principals().known.is_empty());

@@ -1,27 +1,27 @@
-//! The key of a view: which part of the tree a caller is shown, and how. Views are not made here.
+//! The key of a view: a part of the tree, and its form for a caller. Views are not made here.
 
 use std::sync::Arc;
 
 use banyan_model::Segment;
 use mcp_proto::projection::Style;
 
-/// Which part of the tree is shown, and how.
+/// Part of the tree that is shown, and its form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ViewKey {
-    /// One mount without prefix, or the whole tree.
+    /// A single mount, without prefix, or the whole tree.
     pub mount: Option<Segment>,
     /// The profile's name; empty where none applies.
     pub profile: Arc<str>,
-    /// How names are spelled. Only another gate is shown them as they are in the tree.
+    /// Spelling of names. Only gates see the tree's own.
     pub style: Style,
-    /// Whether tools are listed with what MCP-AX says of them.
+    /// Tools are listed with their MCP-AX annotations.
     pub annotated: bool,
-    /// Whether it sits in a room: what stands in rooms is not shown there, so that no call leads from a room into a room.
+    /// The caller sits in a room, and so sees nothing of rooms: no call leads from a room into a room.
     pub is_seated: bool,
 }
 
 impl ViewKey {
-    /// Whether it is another gate that looks.
+    /// Checks for the view of another gate.
     pub fn is_for_gate(&self) -> bool {
         self.style == Style::Qualified
     }

@@ -71,8 +71,8 @@ impl Archive {
 
     /// Opens the record in `dir`.
     ///
-    ///
-    /// # Errors When there is none.
+    /// # Errors
+    /// When there is none.
     pub fn open(dir: &Path) -> Result<Self, ArchiveError> {
         if Self::is_one(dir) {
             return Ok(Self { dir: dir.to_owned() });
@@ -91,16 +91,16 @@ impl Archive {
 
     /// Chains, the oldest first.
     ///
-    ///
-    /// # Errors When the directory can't be read.
+    /// # Errors
+    /// When the directory can't be read.
     pub fn chains(&self) -> Result<Vec<ChainDir>, ArchiveError> {
         ChainDir::all(&self.dir).map_err(|source| ArchiveError::Io { path: self.dir.clone(), source })
     }
 
     /// Finds a chain by number, or the last.
     ///
-    ///
-    /// # Errors When there is no such chain.
+    /// # Errors
+    /// When there is no such chain.
     pub fn chain(&self, number: Option<u32>) -> Result<ChainDir, ArchiveError> {
         let mut chains = self.chains()?;
         let found = match number {
@@ -112,16 +112,16 @@ impl Archive {
 
     /// Public key of a chain, in the form handed on.
     ///
-    ///
-    /// # Errors When it is gone.
+    /// # Errors
+    /// When it is gone.
     pub fn key(&self, chain: &ChainDir) -> Result<String, ArchiveError> {
         public_key(chain).map(|key| key.to_string()).map_err(ArchiveError::Unproved)
     }
 
     /// Signed checkpoint of a chain, as text.
     ///
-    ///
-    /// # Errors When there is none yet.
+    /// # Errors
+    /// When there is none yet.
     pub fn checkpoint(&self, chain: &ChainDir) -> Result<String, ArchiveError> {
         let text = chain.checkpoint().map_err(|source| ArchiveError::Io { path: chain.path.clone(), source })?;
         text.ok_or_else(|| ArchiveError::NotFound("nothing is signed for yet: a checkpoint follows within a second".to_owned()))
@@ -129,8 +129,8 @@ impl Archive {
 
     /// Finds an entry by place.
     ///
-    ///
-    /// # Errors When the entry is not there, or not any more.
+    /// # Errors
+    /// When the entry is not there, or not any more.
     pub fn entry(&self, chain: &ChainDir, seq: u64) -> Result<FoundEntry, ArchiveError> {
         let none = || ArchiveError::NotFound(format!("there is no entry {seq} in {}, or not any more", chain.name()));
         let segments = segments(chain)?;
@@ -143,8 +143,8 @@ impl Archive {
 
     /// Gives every entry since `since` (microseconds since 1970), the oldest first. Skips unreadable lines.
     ///
-    ///
-    /// # Errors When the files can't be read.
+    /// # Errors
+    /// When the files can't be read.
     pub fn each(&self, since: u64, mut give: impl FnMut(&Entry<'_>)) -> Result<(), ArchiveError> {
         for chain in self.chains()? {
             for segment in segments(&chain)? {
@@ -161,8 +161,8 @@ impl Archive {
     /// Gives everything under the last checkpoint as a static log (C2SP tlog-tiles): path and content of each file. Leaves out what is no
     /// longer kept.
     ///
-    ///
-    /// # Errors When something is missing, or `write` fails.
+    /// # Errors
+    /// When something is missing, or `write` fails.
     pub fn log(&self, chain: &ChainDir, mut write: impl FnMut(&str, &[u8]) -> io::Result<()>) -> Result<(), ArchiveError> {
         let text = self.checkpoint(chain)?;
         let size = Checkpoint::parse(&text).map_err(|error| ArchiveError::Unproved(error.to_string()))?.size;
@@ -188,8 +188,8 @@ impl Archive {
 
     /// Finds an entry, with the proof of its inclusion under the last checkpoint.
     ///
-    ///
-    /// # Errors When the entry is not there or not signed for yet, or the tiles yield no proof.
+    /// # Errors
+    /// When the entry is not there or not signed for yet, or the tiles yield no proof.
     pub fn prove(&self, chain: &ChainDir, seq: u64) -> Result<(FoundEntry, Standing), ArchiveError> {
         let found = self.entry(chain, seq)?;
         let text = self.checkpoint(chain)?;

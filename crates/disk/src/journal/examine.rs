@@ -26,16 +26,16 @@ pub struct Evidence {
 
 /// Reads a public key in the form of `banyan audit checkpoint`.
 ///
-///
-/// # Errors In words, for other texts.
+/// # Errors
+/// In words, for other texts.
 pub fn key(text: &str) -> Result<Verifier, String> {
     Verifier::parse(text).map_err(|error| error.to_string())
 }
 
 /// Reads the checkpoints of a file, one behind the other.
 ///
-///
-/// # Errors In words, for any other content.
+/// # Errors
+/// In words, for any other content.
 pub fn checkpoints(text: &str) -> Result<Vec<String>, String> {
     let notes = note::each(text);
     if notes.is_empty() {
@@ -95,8 +95,8 @@ pub struct BrokenPlace {
 
 /// Examines the record in `dir`.
 ///
-///
-/// # Errors When there is none, or it can't be read.
+/// # Errors
+/// When there is none, or it can't be read.
 pub fn examine(dir: &Path, known: &Evidence) -> Result<Report, ArchiveError> {
     let mut report = Report::default();
     let chains = Archive::open(dir)?.chains()?;

@@ -43,8 +43,8 @@ pub struct Search {
 impl Archive {
     /// Finds matching entries, the newest first.
     ///
-    ///
-    /// # Errors When the files or the index can't be used.
+    /// # Errors
+    /// When the files or the index can't be used.
     pub fn search(&self, search: &Search) -> Result<Vec<FoundEntry>, ArchiveError> {
         let mut index = Index::open(&self.dir)?;
         for chain in self.chains()? {

@@ -54,8 +54,8 @@ impl ChainDir {
 
     /// Finds every chain of the record in `dir`, the oldest first.
     ///
-    ///
-    /// # Errors When the directory can't be read.
+    /// # Errors
+    /// When the directory can't be read.
     pub fn all(dir: &Path) -> io::Result<Vec<Self>> {
         let mut chains = Vec::new();
         for entry in fs::read_dir(dir)? {
@@ -94,8 +94,8 @@ impl ChainDir {
 
     /// Files of lines, the oldest first.
     ///
-    ///
-    /// # Errors When the directory can't be read.
+    /// # Errors
+    /// When the directory can't be read.
     pub fn segments(&self) -> io::Result<Vec<Segment>> {
         self.files(LINES)
     }
@@ -121,8 +121,8 @@ impl ChainDir {
 
     /// Text of the last checkpoint, if any.
     ///
-    ///
-    /// # Errors When it can't be read.
+    /// # Errors
+    /// When it can't be read.
     pub fn checkpoint(&self) -> io::Result<Option<String>> {
         match fs::read_to_string(self.path.join(CHECKPOINT)) {
             Ok(text) => Ok(Some(text)),

@@ -43,8 +43,8 @@ type Changes = (Vec<ClaimChange>, oneshot::Sender<()>);
 impl ClaimTable {
     /// Opens and reads the claims of `gate` in `dir`.
     ///
-    ///
-    /// # Errors When they can't be kept there.
+    /// # Errors
+    /// When they can't be kept there.
     pub(crate) async fn open(dir: PathBuf, gate: String) -> Result<(Keeper, Vec<Claim>), DiskError> {
         let opened = tokio::task::spawn_blocking(move || {
             let (connection, tickets) = Self::made(&dir)?;

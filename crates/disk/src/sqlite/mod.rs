@@ -56,8 +56,8 @@ pub struct UnwritableClaims {
 
 /// Checks that everything `config` needs to keep has a place in `state_dir`.
 ///
-///
-/// # Errors When not.
+/// # Errors
+/// When not.
 pub fn check(config: &Config, state_dir: &Path) -> Result<(), UnwritableClaims> {
     if config.registry.is_none() {
         return Ok(());

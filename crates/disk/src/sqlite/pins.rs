@@ -48,8 +48,8 @@ impl PinTable {
 
     /// Does `work` in one transaction, on the disk at the end.
     ///
-    ///
-    /// # Errors Then nothing of the work is on the disk.
+    /// # Errors
+    /// Then nothing of the work is on the disk.
     fn together(&mut self, work: impl FnOnce(&mut Self)) -> Result<(), DiskError> {
         if std::mem::replace(&mut self.has_written, true) {
             breathe();

@@ -115,7 +115,7 @@ impl Gateway {
             // Unknown outcomes need a person, so they stay in the list.
             let wanted = |a: &&Approval| all || !a.standing.is_over() || a.standing == policy::approval::Standing::OutcomeUnknown;
             let mut found: Vec<ApprovalShown> =
-                room.desk.approvals().filter(wanted).map(|a| ApprovalShown::of(&gateway.gate, &room.desk, a)).collect();
+                room.desk.approvals().filter(wanted).map(|a| ApprovalShown::of_approval(&gateway.gate, &room.desk, a)).collect();
             found.sort_by(|a, b| (a.requested, &a.id).cmp(&(b.requested, &b.id)));
             found
         });
@@ -131,7 +131,7 @@ impl Gateway {
         let (gateway, id) = (Arc::clone(&self.0), id.to_owned());
         let found = self.0.gate.rules.approvals.ask(move |room, now| {
             room.desk.handle_timeout(now);
-            room.desk.approval(&id).map(|approval| ApprovalShown::of(&gateway.gate, &room.desk, approval))
+            room.desk.approval(&id).map(|approval| ApprovalShown::of_approval(&gateway.gate, &room.desk, approval))
         });
         found.await?.ok_or_else(|| ApprovalRefusal::Unknown.into())
     }
@@ -173,7 +173,7 @@ async fn confirm(gateway: &Gateway, id: &str, who: &str, posted: Confirmation) -
         let params = format!("{{\"id\":{},\"proof\":{},\"_meta\":{meta}}}", quote(id), posted.proof.get());
         let asked = Request { id: Bytes::from_static(b"0"), method: "mcpax/confirm".into(), params: Bytes::from(params).into() };
         let back = Back::new(own_caller(scope_of(&gateway.0.gate.config.load(), "")), Sink::None, None, Cancel::default());
-        let sight = Sight::of(gateway.0.gate.mounts.tree.load_full(), &back.caller);
+        let sight = Sight::of_caller(gateway.0.gate.mounts.tree.load_full(), &back.caller);
         let errand = Errand { gate: &gateway.0.gate, sight: &sight, request: &asked, back: &back };
         return match confirm_below(&errand, id).await {
             Ok(Answer::Result(result)) => Ok(json(&serde_json::from_slice::<serde_json::Value>(&result).unwrap_or_default())),
@@ -304,7 +304,7 @@ async fn remove(gateway: &Gateway, posted: ById) -> Result<Response<Payload>, Re
 async fn grants(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
     let all = gateway.0.gate.rules.approvals.ask(|room, now| {
         room.desk.handle_timeout(now);
-        room.desk.grants().map(|grant| GrantShown::of(&room.desk, grant)).collect::<Vec<_>>()
+        room.desk.grants().map(|grant| GrantShown::of_grant(&room.desk, grant)).collect::<Vec<_>>()
     });
     Ok(json(&json!({ "grants": all.await? })))
 }
@@ -359,7 +359,7 @@ async fn give(gateway: &Gateway, posted: SignedGrant) -> Result<Response<Payload
     let party = relying_party(&gateway.0.gate);
     let given = gateway.0.gate.rules.approvals.ask(move |room, now| {
         room.desk.set_relying_party(party);
-        room.desk.give(now, &id, terms, &proofs).map(|grant| GrantShown::of(&room.desk, &grant))
+        room.desk.give(now, &id, terms, &proofs).map(|grant| GrantShown::of_grant(&room.desk, &grant))
     });
     let grant = given.await??;
     tracing::warn!(grant = grant.id, tool = grant.terms.tool, caller = grant.terms.caller, "calls go out by this grant from now on");
@@ -371,7 +371,7 @@ async fn revoke(gateway: &Gateway, id: &str) -> Result<Response<Payload>, Refusa
     let id = id.to_owned();
     let revoked = gateway.0.gate.rules.approvals.ask(move |room, now| {
         room.desk.revoke(now, &id);
-        room.desk.grant(&id).map(|grant| GrantShown::of(&room.desk, grant))
+        room.desk.grant(&id).map(|grant| GrantShown::of_grant(&room.desk, grant))
     });
     let grant = revoked.await?.ok_or_else(|| Refusal::not_found("there is no such grant: `banyan grants list` shows them"))?;
     recorded::grant(&gateway.0.gate.record, "revoked", &grant);

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::Gateway;
 use crate::admin::shapes::{Below, BelowNode, RestartReply, ToolDefinition, ToolRow};
-use call::tree::annotation::Noted;
+use call::tree::annotation::ToolFacts;
 use call::tree::snapshot::Branch;
 use call::tree::view::is_gated;
 use call::words::refusal::Refusal;
@@ -23,7 +23,7 @@ impl Gateway {
         let branch = Segment::new(mount).ok().and_then(|mount| tree.branch(&mount)).ok_or_else(none)?;
         let offer = branch.catalog.tools.iter().find(|offer| offer.local.to_string() == local).ok_or_else(none)?;
         let raw = &offer.entry.raw;
-        let gated = |noted: &Noted| is_gated(&tree.config, &branch.mount.config.name, noted);
+        let gated = |noted: &ToolFacts| is_gated(&tree.config, &branch.mount.config.name, noted);
         let written = offer.noted.as_ref().map_or_else(|| raw.clone(), |noted| noted.written(raw, branch.is_lost, gated(noted)));
         let definition = String::from_utf8(written.to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
         let definition = definition.ok_or_else(|| Refusal::failed(format!("the definition of `{name}` is no JSON")))?;

@@ -14,7 +14,7 @@ use crate::gateway::rows;
 use call::tree::caller::Caller;
 use call::tree::snapshot::Tree;
 use call::way::sees;
-use call::words::entered::{AboutClient, Entered};
+use call::words::entered::{AboutClient, AdmittedCaller};
 use call::words::party::Party;
 use call::words::refusal::Refusal;
 use door::entry;
@@ -45,7 +45,7 @@ impl Viewer {
     }
 
     /// Makes a guest of somebody who was let in already.
-    pub(super) fn guest(gateway: &Gateway, entered: &Entered, client: Option<&str>) -> Self {
+    pub(super) fn guest(gateway: &Gateway, entered: &AdmittedCaller, client: Option<&str>) -> Self {
         let info = format!("{{\"name\":{}}}", quote(client.unwrap_or_default()));
         let about = AboutClient { info: info.as_bytes(), capabilities: b"{}" };
         let caller = stateless(&gateway.0.gate.config.load(), entered, (None, None), about);

@@ -7,13 +7,13 @@ use disk::ids;
 
 /// Makes a gate with an id for as long as the process lasts.
 pub(super) fn fresh() -> Node {
-    Node::of(ids::fresh(), None)
+    Node::with_id(ids::fresh(), None)
 }
 
 /// Makes the gate of `place`, with the id of the last run (MCP-AX 6.1). `state_dir` keeps the ids of all gates of this machine.
 pub(super) fn kept(state_dir: &Path, place: &Path) -> Node {
     match ids::keep(state_dir, place) {
-        Ok((id, file)) => Node::of(id, Some(file)),
+        Ok((id, file)) => Node::with_id(id, Some(file)),
         Err(error) => {
             let place = place.display();
             tracing::warn!(%place, %error, "the id of this gate is not kept: parents will take it for another one after a restart");

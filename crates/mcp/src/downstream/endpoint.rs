@@ -17,7 +17,7 @@ use crate::downstream::initialize;
 use crate::downstream::stateless;
 use crate::downstream::stateless::{Place, Streams};
 use call::way::error::CallError;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::shares::Resource;
 use door::entry;
 use door::known::KnownClient;
@@ -35,7 +35,7 @@ pub struct RequestHead<'a> {
 
 /// Proof of admission, with the mount of the endpoint.
 pub struct Admission {
-    entered: Entered,
+    entered: AdmittedCaller,
     mount: Option<Segment>,
 }
 
@@ -51,7 +51,7 @@ pub fn admit(server: &Arc<McpServer>, asked: RequestHead<'_>, known: &mut KnownC
 }
 
 /// Admits a request of a caller known beforehand.
-pub fn admit_known(server: &McpServer, path: &str, entered: Entered) -> Result<Admission, Reply> {
+pub fn admit_known(server: &McpServer, path: &str, entered: AdmittedCaller) -> Result<Admission, Reply> {
     let mount = mount(server, path).map_err(|why| reply::refuse(StatusCode::NOT_FOUND, None, -32000, &why))?;
     Ok(Admission { entered, mount })
 }

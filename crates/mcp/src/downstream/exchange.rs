@@ -121,9 +121,9 @@ impl Exchange {
         let filler = Filler(Arc::clone(pour));
         let end = |ended: &RequestOutcome| if matches!(ended, Ok(Answer::Result(_))) { End::Whole } else { End::Broken };
         if let Some(ended) = &self.ended {
-            filler.0.end(end(ended));
+            filler.0.end_pour(end(ended));
         } else if let Some(run) = self.run.take() {
-            tokio::spawn(async move { filler.0.end(end(&run.await)) });
+            tokio::spawn(async move { filler.0.end_pour(end(&run.await)) });
         }
         self.stop_when_lost.then(|| self.back.cancel.clone().drop_guard())
     }

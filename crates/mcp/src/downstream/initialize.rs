@@ -28,9 +28,9 @@ use crate::downstream::stateless::{Place, Streams};
 use call::tree::back::{Back, Sink, Takes};
 use call::tree::by_session::caller_of;
 use call::tree::snapshot::Sight;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::lane::{Lane, Weight};
-use call::words::pouring::Pouring;
+use call::words::pouring::PouringBody;
 use call::words::session::{Opening, STANDING, Session};
 use call::words::shares::{Bound, Full, Resource};
 use door::events::Events;
@@ -49,7 +49,7 @@ const OVER: &str =
     "the token that opened this stream has expired: come back with a new one, and with the last event's id for what you missed";
 
 /// Answers a POST.
-pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, message: Message, known: &mut KnownClient) -> Reply {
+pub async fn post(server: &Arc<McpServer>, entered: &AdmittedCaller, place: Place<'_>, message: Message, known: &mut KnownClient) -> Reply {
     if let Message::Request(request) = &message
         && request.method == "initialize"
     {
@@ -82,7 +82,7 @@ pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, 
 }
 
 /// Opens the stream of a session, or resumes one.
-pub fn get(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Reply {
+pub fn get(server: &Arc<McpServer>, entered: &AdmittedCaller, place: Place<'_>) -> Reply {
     let session = match session(server, entered, place.fields, place.mount) {
         Ok(session) => session,
         Err((status, why)) => return reply::refuse(status, None, -32000, &why),
@@ -106,7 +106,7 @@ pub fn get(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Repl
 }
 
 /// Ends a session.
-pub async fn delete(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>) -> Reply {
+pub async fn delete(server: &Arc<McpServer>, entered: &AdmittedCaller, place: Place<'_>) -> Reply {
     match session(server, entered, place.fields, place.mount) {
         Ok(session) => {
             end_session(server, &session).await;
@@ -116,11 +116,14 @@ pub async fn delete(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>
     }
 }
 
-async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request: &Request, known: &mut KnownClient) -> Reply {
+async fn open(server: &Arc<McpServer>, entered: &AdmittedCaller, at: Place<'_>, request: &Request, known: &mut KnownClient) -> Reply {
     let config = server.entrance.gate.config.load_full();
     let most = config.limits.sessions;
-    let place =
-        server.entrance.gate.load.shares.of(&entered.principal.name).take(Resource::Sessions, 1, Bound { most, percent: config.share() });
+    let place = server.entrance.gate.load.shares.of_principal(&entered.principal.name).take_amount(
+        Resource::Sessions,
+        1,
+        Bound { most, percent: config.share() },
+    );
     let place = match place {
         Ok(place) => place,
         Err(full) => {
@@ -150,14 +153,14 @@ async fn open(server: &Arc<McpServer>, entered: &Entered, at: Place<'_>, request
 
 async fn end_session(server: &Arc<McpServer>, session: &Session) {
     server.entrance.gate.hub.close(&session.id);
-    session.end();
+    session.end_session();
     call::way::forget(&server.entrance.gate, session).await;
 }
 
 /// Makes a session from an `initialize` request.
 pub fn begin(
     server: &McpServer,
-    entered: &Entered,
+    entered: &AdmittedCaller,
     mount: &Option<Segment>,
     style: Option<Style>,
     request: &Request,
@@ -173,7 +176,12 @@ pub fn begin(
         mount: mount.clone(),
         style,
     };
-    Session::new(id, opening, server.entrance.gate.load.shares.of(&entered.principal.name), &server.entrance.gate.mounts.tree.load().config)
+    Session::new(
+        id,
+        opening,
+        server.entrance.gate.load.shares.of_principal(&entered.principal.name),
+        &server.entrance.gate.mounts.tree.load().config,
+    )
 }
 
 /// Makes the result of `initialize`.
@@ -204,7 +212,12 @@ pub async fn notified(server: &Arc<McpServer>, session: &Arc<Session>, notificat
     }
 }
 
-fn session(server: &McpServer, entered: &Entered, fields: &Fields, mount: &Option<Segment>) -> Result<Arc<Session>, (StatusCode, String)> {
+fn session(
+    server: &McpServer,
+    entered: &AdmittedCaller,
+    fields: &Fields,
+    mount: &Option<Segment>,
+) -> Result<Arc<Session>, (StatusCode, String)> {
     let text = |name| fields.str(name);
     if let Some(version) = text(field::VERSION)
         && !INITIALIZE.contains(&version)
@@ -237,11 +250,11 @@ async fn answer(
     }
     let id = request.id.clone();
     let finish = Finish { session: Arc::clone(session), id: id.clone() };
-    let sight = Sight::of(server.entrance.gate.mounts.tree.load_full(), &back.caller);
+    let sight = Sight::of_caller(server.entrance.gate.mounts.tree.load_full(), &back.caller);
     let mut exchange = Exchange::begin(&server.entrance.gate, sight, request, &back, false);
     if streams == Streams::Refused {
         // Nobody will read messages before the answer.
-        lane.end();
+        lane.end_lane();
     }
     if streams != Streams::Preferred {
         exchange.take_pours(Takes::Alone);
@@ -258,7 +271,7 @@ async fn answer(
                 Turn::Ended(ended) => return endpoint::ended(server, id, ended, |ended| (StatusCode::OK, to_answer(ended))),
                 Turn::Pour(pour) => {
                     let gone = exchange.fill(&pour);
-                    return reply::pour(Pouring::new(&id, pour, finish, gone));
+                    return reply::pour(PouringBody::new(&id, pour, finish, gone));
                 }
                 Turn::Message | Turn::Questions(_) => {}
             }
@@ -275,7 +288,7 @@ async fn answer(
         loop {
             if let Turn::Ended(ended) = exchange.turn(None).await {
                 lane.push(envelope::response(&id, &to_answer(&ended)), Weight::Kept);
-                lane.end();
+                lane.end_lane();
                 return session.keep_stream(&lane);
             }
         }

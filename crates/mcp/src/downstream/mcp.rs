@@ -12,7 +12,7 @@ use tokio_rustls::server::TlsStream;
 use crate::downstream::endpoint;
 use crate::downstream::endpoint::RequestHead;
 use crate::downstream::{McpServer, plain};
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::party::Party;
 use door::body;
 use door::connections::Connection;
@@ -35,7 +35,7 @@ impl Door for McpDoor {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        async { self.0.entrance.gate.hub.end() }.boxed()
+        async { self.0.entrance.gate.hub.end_all() }.boxed()
     }
 }
 
@@ -55,7 +55,7 @@ impl FirstReader for McpDoor {
 }
 
 /// Answers a request over a link, from a parent that this gate has dialled. Serves nothing but MCP.
-pub async fn over_link(server: &Arc<McpServer>, parent: Entered, request: Request<Incoming>) -> Response<Payload> {
+pub async fn over_link(server: &Arc<McpServer>, parent: AdmittedCaller, request: Request<Incoming>) -> Response<Payload> {
     if !endpoint::is_here(request.uri().path()) {
         return reply::refuse(StatusCode::NOT_FOUND, None, -32000, "over a link, a parent is served at /mcp only").into_http();
     }
@@ -63,7 +63,7 @@ pub async fn over_link(server: &Arc<McpServer>, parent: Entered, request: Reques
 }
 
 /// Answers a request; `proven` is the caller, where known beforehand.
-async fn mcp(server: &Arc<McpServer>, request: Request<Incoming>, mut known: KnownClient, proven: Option<Entered>) -> Reply {
+async fn mcp(server: &Arc<McpServer>, request: Request<Incoming>, mut known: KnownClient, proven: Option<AdmittedCaller>) -> Reply {
     let (parts, mut body) = request.into_parts();
     let fields = fields(&parts);
     let asked = RequestHead { path: parts.uri.path(), query: parts.uri.query(), fields: &fields };

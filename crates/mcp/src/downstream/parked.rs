@@ -18,7 +18,7 @@ use crate::downstream::exchange::Exchange;
 use call::tree::back::{Question, Sink};
 use call::tree::caller::Caller;
 use call::way::error::CallError;
-use call::words::shares::{Bound, Resource, Taken};
+use call::words::shares::{Bound, Resource, TakenShare};
 
 /// Longest wait for a caller.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
@@ -40,7 +40,7 @@ struct All {
 
 struct ParkedCall {
     number: u64,
-    _place: Option<Taken>,
+    _place: Option<TakenShare>,
     exchange: Exchange,
     questions: BTreeMap<String, Question>,
     principal: Principal,
@@ -76,7 +76,7 @@ impl ParkedCalls {
         let bound = Bound { most: config.limits.parked, percent: config.share() };
         let mut all = self.lock();
         let place = loop {
-            match exchange.back.caller.share(&server.entrance.gate.load).take(Resource::Parked, 1, bound) {
+            match exchange.back.caller.share(&server.entrance.gate.load).take_amount(Resource::Parked, 1, bound) {
                 Ok(place) => break Some(place),
                 Err(_) if all.cancel_oldest(&principal.name) => {}
                 // The whole load is full, and this principal has no call to give up.

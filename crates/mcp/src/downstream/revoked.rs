@@ -28,7 +28,7 @@ pub fn end_revoked(gate: &Arc<Gate>, old: &Config, new: &Config) {
         Kind::Local | Kind::Parent | Kind::Participant => false,
     };
     for session in gate.hub.let_go(is_over) {
-        session.end();
+        session.end_session();
         let gate = Arc::clone(gate);
         tokio::spawn(async move { call::way::forget(&gate, &session).await });
     }

@@ -22,9 +22,9 @@ use call::tree::caller::Caller;
 use call::tree::snapshot::Sight;
 use call::way::error::{CallError, status_of_code};
 use call::way::sees;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::lane::{Lane, Weight};
-use call::words::pouring::Pouring;
+use call::words::pouring::PouringBody;
 use call::words::shares::Bound;
 use door::events::Events;
 use door::known::KnownClient;
@@ -32,7 +32,13 @@ use door::reply;
 use door::reply::Reply;
 
 /// Answers a POST.
-pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, request: Arc<Request>, known: &mut KnownClient) -> Reply {
+pub async fn post(
+    server: &Arc<McpServer>,
+    entered: &AdmittedCaller,
+    place: Place<'_>,
+    request: Arc<Request>,
+    known: &mut KnownClient,
+) -> Reply {
     let meta = known.meta(&request.params);
     if let Err(refused) = check_meta(&meta).and_then(|()| check_headers(place.fields, &request, &meta)).and_then(|()| check_version(&meta))
     {
@@ -40,7 +46,7 @@ pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, 
     }
     let tree = server.entrance.gate.mounts.tree.load_full();
     let caller = known.caller(&tree.config, entered, place.mount.as_ref(), place.style, &meta);
-    let sight = Sight::of(tree, &caller);
+    let sight = Sight::of_caller(tree, &caller);
     if let Err(mismatch) = check_params(&sight, &caller, place.fields, &request) {
         return refusal(&request.id, &CallError::HeaderMismatch(mismatch));
     }
@@ -58,13 +64,13 @@ pub async fn post(server: &Arc<McpServer>, entered: &Entered, place: Place<'_>, 
     exchange.take_pours(Takes::Alone);
     if place.streams == Streams::Refused {
         // Nobody will read messages before the answer.
-        lane.end();
+        lane.end_lane();
     }
     match exchange.turn((place.streams != Streams::Refused).then_some(&*lane)).await {
         Turn::Ended(ended) => endpoint::ended(server, request.id.clone(), ended, to_status_and_answer),
         Turn::Pour(pour) => {
             let gone = exchange.fill(&pour);
-            reply::pour(Pouring::new(&request.id, pour, (), gone))
+            reply::pour(PouringBody::new(&request.id, pour, (), gone))
         }
         Turn::Questions(questions) => parked(server, exchange, questions, &request),
         Turn::Message => {
@@ -140,7 +146,7 @@ async fn stream(server: Arc<McpServer>, mut exchange: Exchange, lane: Arc<Lane>,
             Turn::Questions(questions) => break Answer::Result(server.parked.park(&server, exchange, questions, &request).into()),
             Turn::Pour(pour) => {
                 let back = Arc::clone(&exchange.back);
-                lane.end_with(Pouring::new(&request.id, Arc::clone(&pour), (), exchange.fill(&pour)));
+                lane.end_with(PouringBody::new(&request.id, Arc::clone(&pour), (), exchange.fill(&pour)));
                 gone.cancelled().await;
                 return back.cancel.cancel();
             }
@@ -148,13 +154,13 @@ async fn stream(server: Arc<McpServer>, mut exchange: Exchange, lane: Arc<Lane>,
         }
     };
     lane.push(envelope::response(&request.id, &answer), Weight::Kept);
-    lane.end();
+    lane.end_lane();
 }
 
 /// Opens a stream that lasts until the client closes it or its credential ends.
 async fn listen(
     server: &Arc<McpServer>,
-    (entered, caller): (&Entered, &Arc<Caller>),
+    (entered, caller): (&AdmittedCaller, &Arc<Caller>),
     fields: &Fields,
     request: &Request,
     known: &mut KnownClient,

@@ -24,7 +24,7 @@ use call::tree::by_session::caller_of;
 use call::tree::snapshot::Sight;
 use call::way::error::CallError;
 use call::words::cancel::Cancel;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::lane::{Lane, Weight};
 use call::words::session::Session;
 use door::known::KnownClient;
@@ -113,7 +113,7 @@ impl Door {
         };
         let back = Back::new(caller_of(&session, &session.opening.entered), Sink::Lane(Arc::clone(&self.out)), None, cancel);
         let id = request.id.clone();
-        let sight = Sight::of(self.server.entrance.gate.mounts.tree.load_full(), &back.caller);
+        let sight = Sight::of_caller(self.server.entrance.gate.mounts.tree.load_full(), &back.caller);
         let mut exchange = Exchange::begin(&self.server.entrance.gate, sight, request, &back, false);
         let door = Arc::clone(self);
         self.tasks.spawn(async move {
@@ -131,7 +131,7 @@ impl Door {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
         let tree = self.server.entrance.gate.mounts.tree.load_full();
-        let caller = KnownClient::default().caller(&tree.config, &Entered::local(), None, None, meta);
+        let caller = KnownClient::default().caller(&tree.config, &AdmittedCaller::local(), None, None, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
             // The answer waits for servers, and further lines must not wait for the answer.
@@ -146,7 +146,7 @@ impl Door {
             });
             return;
         }
-        let begun = stateless::begin(&self.server, Sight::of(tree, &caller), (&caller, meta), &request, &self.out, None);
+        let begun = stateless::begin(&self.server, Sight::of_caller(tree, &caller), (&caller, meta), &request, &self.out, None);
         let (mut exchange, open) = match begun {
             Ok(begun) => begun,
             Err(refused) => return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object())),
@@ -179,7 +179,7 @@ impl Door {
 
     async fn initialize(self: &Arc<Self>, request: &Request) {
         let id = runtime::random::token().into();
-        let session = initialize::begin(&self.server, &Entered::local(), &None, None, request, id);
+        let session = initialize::begin(&self.server, &AdmittedCaller::local(), &None, None, request, id);
         session.stand_on(&self.out);
         // A client that reconnects may still answer questions from the connection before.
         session.number_from(u32::from_le_bytes(runtime::random::bytes()));
@@ -240,10 +240,10 @@ impl Door {
         cancels.iter().for_each(Cancel::cancel);
         if let Some(session) = self.session() {
             self.server.entrance.gate.hub.close(&session.id);
-            session.end();
+            session.end_session();
             call::way::forget(&self.server.entrance.gate, &session).await;
         }
-        self.out.end();
+        self.out.end_lane();
     }
 }
 

@@ -28,7 +28,7 @@ use crate::upstream::pipe::OpenError;
 use crate::upstream::pool::Pool;
 use crate::upstream::{process, sse, standing};
 use call::tree::mount::Mount;
-use call::tree::port::{Family, Inbox, Opened, Opens, Outgoing, Owner, UpstreamError};
+use call::tree::port::{Family, Inbox, NewConnection, Opens, OutgoingRequest, Owner, UpstreamError};
 use trust::Client;
 
 /// Longest wait for the answer of a child process to the probe for the stateless era.
@@ -67,7 +67,7 @@ impl Dialer {
 }
 
 impl Opens for Dialer {
-    fn open<'a>(&'a self, mount: &'a Arc<Mount>, owner: Owner, identity: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>> {
+    fn open<'a>(&'a self, mount: &'a Arc<Mount>, owner: Owner, identity: Identity) -> BoxFuture<'a, Result<NewConnection, UpstreamError>> {
         let inbox = Inbox { mount: Arc::downgrade(mount), owner };
         Box::pin(async move {
             match &self.config.transport {
@@ -108,7 +108,13 @@ fn unknown_family(family: &str, known: &[Arc<dyn Family>]) -> String {
 }
 
 impl Dialer {
-    async fn open_process(&self, mount: &Arc<Mount>, child: &Process, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
+    async fn open_process(
+        &self,
+        mount: &Arc<Mount>,
+        child: &Process,
+        inbox: Inbox,
+        identity: Identity,
+    ) -> Result<NewConnection, UpstreamError> {
         let mut era = mount.config.era;
         loop {
             let limit = mount.gate.limits().response_bytes;
@@ -138,7 +144,13 @@ impl Dialer {
         }
     }
 
-    async fn open_http(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
+    async fn open_http(
+        &self,
+        mount: &Arc<Mount>,
+        remote: &Remote,
+        inbox: Inbox,
+        identity: Identity,
+    ) -> Result<NewConnection, UpstreamError> {
         let shows_something = !remote.headers.is_empty() || self.oauth.is_some();
         if shows_something && remote.url.scheme() == "http" && !remote.insecure && !is_loopback(&remote.url) {
             // A credential for a gate must not be overheard, so a first request without it asks if a gate answers.
@@ -166,7 +178,13 @@ impl Dialer {
         }
     }
 
-    async fn open_sse(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox, identity: Identity) -> Result<Opened, UpstreamError> {
+    async fn open_sse(
+        &self,
+        mount: &Arc<Mount>,
+        remote: &Remote,
+        inbox: Inbox,
+        identity: Identity,
+    ) -> Result<NewConnection, UpstreamError> {
         let carrier = sse::start(self.wire(mount, remote, inbox.clone())?).await?;
         // Servers of revision 2024-11-05 know nothing of the stateless era.
         match pipe::open(Pipe::new(Some(Era::Initialize), identity), carrier, inbox).await {
@@ -288,7 +306,7 @@ async fn shake(wire: &Arc<HttpWire>, mut handshake: Handshake) -> Result<Negotia
 
 /// Sends a request of the handshake. The inner error is the HTTP refusal of the server.
 async fn exchange(wire: &Arc<HttpWire>, message: Bytes, method: &str) -> Result<Result<Answer, HandshakeError>, UpstreamError> {
-    let (status, body) = match wire.post(Sent::whole(&message), &Outgoing::plain(method, Bytes::new())).await? {
+    let (status, body) = match wire.post(Sent::whole(&message), &OutgoingRequest::plain(method, Bytes::new())).await? {
         Body::Whole(status, body) => (status, body),
         Body::Events(response) => (200, wire.first_response(*response).await?),
     };

@@ -37,7 +37,7 @@ use crate::upstream::oauth::OAuthClient;
 use crate::upstream::pool::{Pool, Reply};
 use call::tree::asks;
 use call::tree::back::Back;
-use call::tree::port::{Inbox, Outgoing, Upstream, UpstreamError, UpstreamTraits};
+use call::tree::port::{Inbox, OutgoingRequest, Upstream, UpstreamError, UpstreamTraits};
 
 /// Media types of any answer.
 const EITHER: &str = "application/json, text/event-stream";
@@ -69,7 +69,7 @@ pub struct HttpWire {
 pub struct HttpUpstream(pub Arc<HttpWire>);
 
 impl Upstream for HttpUpstream {
-    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+    fn call<'a>(&'a self, out: &'a OutgoingRequest<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
         Box::pin(self.0.request(out, back))
     }
 
@@ -140,7 +140,7 @@ pub enum Body {
 
 impl HttpWire {
     /// Sends a request and waits for its answer; earlier messages go to `back`.
-    pub async fn request(self: &Arc<Self>, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    pub async fn request(self: &Arc<Self>, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut digits = itoa::Buffer::new();
         let raw_id = digits.format(id).as_bytes();
@@ -181,7 +181,7 @@ impl HttpWire {
     /// Sends a whole notification (initialize era; the stateless era has none).
     pub async fn notify(self: &Arc<Self>, method: &str, whole: Bytes) {
         if self.era() == Era::Initialize
-            && let Err(e) = self.post(Sent::whole(&whole), &Outgoing::plain(method, Bytes::new())).await
+            && let Err(e) = self.post(Sent::whole(&whole), &OutgoingRequest::plain(method, Bytes::new())).await
         {
             tracing::debug!(method, error = %e, "a notification did not reach the server");
         }
@@ -192,7 +192,7 @@ impl HttpWire {
         self.closed.cancel();
         if self.session.get().is_some() {
             let token = self.token().await.unwrap_or_default();
-            let request = self.head("DELETE", EITHER, token.as_deref(), &Outgoing::plain("", Bytes::new())).end_head(&Sent::none());
+            let request = self.head("DELETE", EITHER, token.as_deref(), &OutgoingRequest::plain("", Bytes::new())).end_head(&Sent::none());
             // A server that is gone has no session to end.
             drop(tokio::time::timeout(Duration::from_secs(2), self.pool.send(request)).await);
         }
@@ -218,13 +218,13 @@ impl HttpWire {
     }
 
     /// Posts a message and reads its answer.
-    pub async fn post(&self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Body, UpstreamError> {
+    pub async fn post(&self, message: Sent<'_>, out: &OutgoingRequest<'_>) -> Result<Body, UpstreamError> {
         let reply = self.posted(message, out).await?;
         self.body(reply).await
     }
 
     /// Posts a message; the body of the answer is left unread.
-    async fn posted(&self, message: Sent<'_>, out: &Outgoing<'_>) -> Result<Reply, UpstreamError> {
+    async fn posted(&self, message: Sent<'_>, out: &OutgoingRequest<'_>) -> Result<Reply, UpstreamError> {
         for round in 0..3 {
             let token = self.token().await?;
             let request = self.head("POST", EITHER, token.as_deref(), out).end_head(&message);
@@ -247,7 +247,7 @@ impl HttpWire {
     /// Opens an event stream by GET.
     pub async fn get(&self, last_id: Option<&str>) -> Result<Reply, UpstreamError> {
         let token = self.token().await?;
-        let mut fields = self.head("GET", EVENTS, token.as_deref(), &Outgoing::plain("", Bytes::new()));
+        let mut fields = self.head("GET", EVENTS, token.as_deref(), &OutgoingRequest::plain("", Bytes::new()));
         if let Some(id) = last_id {
             fields.put("last-event-id", id);
         }
@@ -299,7 +299,7 @@ impl HttpWire {
         Ok(token.map(|t| t.expose().to_owned()))
     }
 
-    fn head(&self, method: &str, accept: &str, token: Option<&str>, out: &Outgoing<'_>) -> Fields {
+    fn head(&self, method: &str, accept: &str, token: Option<&str>, out: &OutgoingRequest<'_>) -> Fields {
         let mut fields = self.heads.begin(method, accept, token);
         if let Some(version) = self.spoken.version() {
             fields.put("mcp-protocol-version", version);
@@ -339,7 +339,7 @@ impl HttpWire {
     /// Answers a question of the server, on the stream of a call or outside of any.
     pub fn answer_question(self: &Arc<Self>, request: envelope::Request, back: Option<&Arc<Back>>) {
         let wire = Arc::clone(self);
-        let asked = asks::Asked {
+        let asked = asks::ServerQuestion {
             method: request.method.into_owned(),
             params: request.params.text().clone(),
             near: back.map_or_else(|| self.near(), |b| vec![Arc::clone(b)]),
@@ -353,7 +353,7 @@ impl HttpWire {
                 (_, None) => asked.answer().await,
             };
             let message = envelope::response(&request.id, &answer);
-            if let Err(e) = wire.post(Sent::whole(&message), &Outgoing::plain("", Bytes::new())).await {
+            if let Err(e) = wire.post(Sent::whole(&message), &OutgoingRequest::plain("", Bytes::new())).await {
                 tracing::debug!(error = %e, "an answer to a server's question did not reach it");
             }
         });

@@ -21,7 +21,7 @@ use crate::upstream::standing;
 use crate::upstream::supervise;
 use crate::upstream::supervise::{FIRST_WAIT, HELD, LONGEST_WAIT};
 use call::tree::back::{Back, Sink};
-use call::tree::mount::{AGREES_WITHIN, Edition, Honoured, Mount};
+use call::tree::mount::{AGREES_WITHIN, AnnouncedChanges, Edition, Mount};
 use call::tree::port::{Instance, Owner, UpstreamError};
 use call::way::own_caller;
 use call::words::cancel::{Cancel, Guard};
@@ -112,7 +112,7 @@ impl Streams {
             let mut agreed = None;
             let outcome = self.stream(edition, &uris, &mut agreed).await;
             if let Some(stream) = agreed {
-                self.mount.connections.subscribed.end(stream);
+                self.mount.connections.subscribed.end_stream(stream);
             }
             if self.over.is_cancelled() || self.is_last.is_cancelled() {
                 return;
@@ -193,17 +193,17 @@ impl Streams {
     }
 
     /// Reads the server's agreement, if the message is one. Other messages go to the mount.
-    fn heard(&self, message: &Bytes) -> Option<Honoured> {
+    fn heard(&self, message: &Bytes) -> Option<AnnouncedChanges> {
         let Ok(Message::Notification(notification)) = Message::parse(message, Duplicates::RefuseTop) else { return None };
         if notification.method == "notifications/subscriptions/acknowledged" {
-            return Some(Honoured::read(&notification));
+            return Some(AnnouncedChanges::read(&notification));
         }
         self.mount.notified(&Owner::Shared, &notification, &[]);
         None
     }
 
     /// Notes the server's agreement; returns the number of the stream, unless a successor takes over.
-    fn agreed(&mut self, edition: Edition, honoured: &Honoured) -> Option<u64> {
+    fn agreed(&mut self, edition: Edition, honoured: &AnnouncedChanges) -> Option<u64> {
         if self.is_last.is_cancelled() {
             return None;
         }

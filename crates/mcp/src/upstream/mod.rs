@@ -18,4 +18,4 @@ pub mod standing;
 pub mod supervise;
 
 pub use crate::upstream::mounting::Upstreams;
-pub use call::tree::port::{Inbox, Instance, Opened, Opens, Outgoing, Owner, Upstream, UpstreamError, UpstreamTraits};
+pub use call::tree::port::{Inbox, Instance, NewConnection, Opens, OutgoingRequest, Owner, Upstream, UpstreamError, UpstreamTraits};

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use call::tree::asks;
 use call::tree::back::{Back, OpenQuestion};
-use call::tree::port::{Inbox, Outgoing, Owner, Upstream, UpstreamError};
+use call::tree::port::{Inbox, OutgoingRequest, Owner, Upstream, UpstreamError};
 
 /// Input from the server.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub enum OpenError {
 }
 
 impl Upstream for PipeHandle {
-    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+    fn call<'a>(&'a self, out: &'a OutgoingRequest<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
         Box::pin(self.request(out, back))
     }
 
@@ -138,7 +138,7 @@ impl Upstream for PipeHandle {
 
 impl PipeHandle {
     /// Sends a request and waits for its answer.
-    pub async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    pub async fn request(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         let ticket = asks::ticket();
         let (reply, mut answer) = oneshot::channel();
         let lost = || UpstreamError::Lost("the connection to it was closed".into());
@@ -324,7 +324,8 @@ impl Driver {
         let stop = CancellationToken::new();
         self.asks.insert(key.clone(), stop.clone());
         self.settle();
-        let asked = asks::Asked { method: method.to_owned(), params: params.clone(), near: self.near(), inbox: self.inbox.clone() };
+        let asked =
+            asks::ServerQuestion { method: method.to_owned(), params: params.clone(), near: self.near(), inbox: self.inbox.clone() };
         let commands = self.commands.clone();
         tokio::spawn(async move {
             let answer = tokio::select! {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::upstream::http::{Body, HttpWire, Sent, excerpt};
 use crate::upstream::pipe::{Carrier, ServerInput};
 use crate::upstream::pool::Reply;
-use call::tree::port::{Outgoing, UpstreamError};
+use call::tree::port::{OutgoingRequest, UpstreamError};
 
 /// Opens the stream and waits until the server has named its endpoint.
 pub async fn start(wire: HttpWire) -> Result<Carrier, UpstreamError> {
@@ -86,7 +86,7 @@ impl Reading {
 /// Posts in order, since a notification must not overtake the request before it.
 async fn post_all(wire: Arc<HttpWire>, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
     while let Some(message) = messages.recv().await {
-        match wire.post(Sent::whole(&message), &Outgoing::plain("", Bytes::new())).await {
+        match wire.post(Sent::whole(&message), &OutgoingRequest::plain("", Bytes::new())).await {
             Ok(Body::Whole(200..300, _)) => {}
             Ok(Body::Events(_)) => {}
             Ok(Body::Whole(status, body)) => tracing::warn!(%status, body = excerpt(&body), "the server refused a message"),

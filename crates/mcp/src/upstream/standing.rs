@@ -16,7 +16,7 @@ use crate::upstream::pool::Reply;
 use crate::upstream::supervise::HELD;
 use call::tree::back::Back;
 use call::tree::mount::wanted_lists;
-use call::tree::port::{Instance, Outgoing, UpstreamError};
+use call::tree::port::{Instance, OutgoingRequest, UpstreamError};
 
 /// Keeps the GET stream of an initialize-era session open as long as the wire. Servers need not offer one. `opened` fires at the first
 /// answer of any kind.
@@ -86,5 +86,5 @@ pub async fn listen(instance: &Instance, identity: &Identity, uris: &[String], b
     }
     let meta = mcp_proto::client::stateless_meta(identity);
     let params = format!("{{\"notifications\":{{{}}},\"_meta\":{meta}}}", wanted.join(","));
-    instance.stand(&Outgoing::plain("subscriptions/listen", Bytes::from(params)), Some(back)).await
+    instance.stand(&OutgoingRequest::plain("subscriptions/listen", Bytes::from(params)), Some(back)).await
 }

@@ -21,7 +21,7 @@ use call::judge::pins;
 use call::judge::pins::role::role_of;
 use call::tree::catalog::Catalog;
 use call::tree::mount::{Mount, Phase, State};
-use call::tree::port::{Instance, Outgoing, Owner, UpstreamError};
+use call::tree::port::{Instance, OutgoingRequest, Owner, UpstreamError};
 
 /// Waits between tries, doubled each time.
 pub const FIRST_WAIT: Duration = Duration::from_millis(200);
@@ -194,7 +194,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedL
             let meta = stateless_meta(&mount.gate.node.shared());
             params = Bytes::from(splice::edit(&params, &[("_meta", Change::Set(meta.as_bytes()))]));
         }
-        let answer = instance.request(&Outgoing::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
+        let answer = instance.request(&OutgoingRequest::plain(kind.method(), params), None).await.map_err(Listing::Broken)?;
         let result = match answer {
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(Listing::Refused(String::from_utf8_lossy(&error).chars().take(300).collect())),
@@ -232,7 +232,7 @@ pub async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
         return;
     }
     for uri in mount.connections.subscribed.all().1 {
-        if let Err(e) = mount.take(instance, &uri).await {
+        if let Err(e) = mount.subscribe_at_server(instance, &uri).await {
             tracing::warn!(mount = %mount.config.name, uri, error = %e, "a subscription could not be made again");
         }
     }

@@ -13,7 +13,7 @@ use crate::link;
 use crate::link::{Control, DialTerms, DialledLink, LinkMessage};
 use crate::mesh::Mesh;
 use call::way::error::answered;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use mcp::downstream::mcp;
 use trust::Client;
 
@@ -46,7 +46,7 @@ pub async fn dial(mesh: Arc<Mesh>, parent: Parent, beat: Duration) -> Result<Dia
     let served = Arc::clone(&mesh.server);
     let service = move |request| {
         let (server, name) = (Arc::clone(&served), name.clone());
-        async move { mcp::over_link(&server, Entered::parent(&name), request).await }
+        async move { mcp::over_link(&server, AdmittedCaller::parent(&name), request).await }
     };
     link::dial(&mesh.upstreams.connector, &wanted, service).await.map_err(|e| e.to_string())
 }

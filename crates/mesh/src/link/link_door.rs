@@ -23,7 +23,7 @@ use crate::link::{Link, LinkMessage};
 use crate::mesh::Mesh;
 use crate::registry::{Ask, LinkEnd};
 use call::way::error::answered;
-use call::words::entered::Entered;
+use call::words::entered::AdmittedCaller;
 use call::words::party::Party;
 use door::entrance::Entrance;
 use door::entry::EntryRefusal;
@@ -97,7 +97,7 @@ fn handle(mesh: &Arc<Mesh>, mut request: Request<Incoming>, party: Option<Arc<Pa
 }
 
 /// Admits a dialling gate, or refuses.
-fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<Entered, EntryRefusal> {
+fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> Result<AdmittedCaller, EntryRefusal> {
     let config = entrance.gate.config.load();
     let entered = held::enter(entrance, known, fields)?;
     let insecure = config.registry.as_ref().is_some_and(|registry| registry.insecure);
@@ -107,7 +107,7 @@ fn enter(entrance: &Arc<Entrance>, known: &mut KnownClient, fields: &Fields) -> 
     Ok(entered)
 }
 
-fn identity(entered: &Entered) -> Identity {
+fn identity(entered: &AdmittedCaller) -> Identity {
     let proven = entered.party.as_ref().map(|party| party.proven().clone()).unwrap_or_default();
     Identity { principal: Arc::clone(&entered.principal.name), proven }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use crate::mesh::Mesh;
 use crate::registry::input::{Input, SubserverReply};
 use crate::registry::links::DialledServer;
-use call::tree::port::{Outgoing, UpstreamError};
+use call::tree::port::{OutgoingRequest, UpstreamError};
 use mcp::upstream::connect;
 
 /// The method.
@@ -41,7 +41,7 @@ pub fn dial(mesh: &Arc<Mesh>, call: CallId, dialled: &DialledServer, params: Str
         let wire = connect::registered(&mesh.upstreams, &url, tls);
         let meta = stateless_meta(&mesh.gate.node.shared());
         let params = bytes::Bytes::from(splice::edit(params.as_bytes(), &[("_meta", Change::Set(meta.as_bytes()))]));
-        let out = Outgoing::plain(METHOD, params);
+        let out = OutgoingRequest::plain(METHOD, params);
         let replied = match tokio::time::timeout(patience, wire.request(&out, None)).await {
             Ok(Ok(answer)) => reply_of(answer),
             Ok(Err(UpstreamError::Refused { .. } | UpstreamError::Malformed(_) | UpstreamError::SessionLost)) => {

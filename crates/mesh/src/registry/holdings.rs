@@ -69,7 +69,7 @@ impl Holdings {
             ..resolved::Mount::new(session.segment.clone(), Transport::Http(remote), origin)
         };
         let before = self.by_segment.remove(&session.segment);
-        let new = ServerHolding::begin(mesh, (config, pool), Registration::of(session), before.as_ref());
+        let new = ServerHolding::begin(mesh, (config, pool), Registration::of_session(session), before.as_ref());
         if let Some(before) = before {
             self.segments.remove(&before.session);
             before.retire();

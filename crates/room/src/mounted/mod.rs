@@ -32,7 +32,7 @@ pub use crate::mounted::passage::Passage;
 use call::tree::back::Back;
 use call::tree::mount::Mount;
 use call::tree::port::Family;
-use call::tree::port::{Opened, Opens, Outgoing, Owner, Upstream, UpstreamError, UpstreamTraits};
+use call::tree::port::{NewConnection, Opens, OutgoingRequest, Owner, Upstream, UpstreamError, UpstreamTraits};
 use call::words::node::Node;
 
 /// Calls in a room's queue; further callers wait.
@@ -84,7 +84,7 @@ impl fmt::Debug for RoomMount {
 struct RoomUpstream(Arc<RoomMount>);
 
 impl Upstream for RoomUpstream {
-    fn call<'a>(&'a self, out: &'a Outgoing<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
+    fn call<'a>(&'a self, out: &'a OutgoingRequest<'a>, back: Option<&'a Arc<Back>>) -> BoxFuture<'a, Result<Answer, UpstreamError>> {
         Box::pin(self.0.request(out, back))
     }
 
@@ -127,7 +127,7 @@ impl Family for RoomFamily {
 struct RoomOpens(Arc<RoomMount>);
 
 impl Opens for RoomOpens {
-    fn open<'a>(&'a self, _: &'a Arc<Mount>, _: Owner, _: Identity) -> BoxFuture<'a, Result<Opened, UpstreamError>> {
+    fn open<'a>(&'a self, _: &'a Arc<Mount>, _: Owner, _: Identity) -> BoxFuture<'a, Result<NewConnection, UpstreamError>> {
         let upstream: Box<dyn Upstream> = Box::new(RoomUpstream(Arc::clone(&self.0)));
         Box::pin(std::future::ready(Ok((upstream, RoomMount::negotiated()))))
     }
@@ -163,7 +163,7 @@ impl RoomMount {
     }
 
     /// Answers a request: lists at once, calls after the room's answer.
-    pub async fn request(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    pub async fn request(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         match out.method {
             "ping" => Ok(Answer::Result(Object::empty())),
             "tools/call" => self.call(out, back).await,
@@ -172,7 +172,7 @@ impl RoomMount {
         }
     }
 
-    async fn call(&self, out: &Outgoing<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+    async fn call(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
         let path = out.params.str("name").unwrap_or_default().into_owned();
         let gone = || UpstreamError::Unreachable(format!("nobody offers `{path}` any more: list the tools again"));
         let (wanted, to, name) = self.find(&path).ok_or_else(gone)?;

@@ -14,12 +14,12 @@ use crate::Rooms;
 use crate::table::seat::News;
 use call::tree::back::{Back, Sink};
 use call::tree::caller::{Caller, Last};
-use call::way::error::{CallError, Told};
+use call::way::error::{CallError, CallerError};
 use call::way::serve;
 use call::words::cancel::Cancel;
-use call::words::entered::{AboutClient, Entered};
+use call::words::entered::{AboutClient, AdmittedCaller};
 use call::words::lane::Lane;
-use call::words::seated::{Agreed, Seated};
+use call::words::seated::{RoomAgreement, RoomOrigin};
 use call::words::view_key::ViewKey;
 
 /// Description of a participant's program: none.
@@ -33,14 +33,14 @@ pub struct ParticipantCall {
     pub rooms: Arc<Rooms>,
     pub asked: ServerCall,
     pub caller: Arc<Caller>,
-    pub seated: Arc<Seated>,
+    pub seated: Arc<RoomOrigin>,
     pub cancel: Cancel,
     pub tell: mpsc::Sender<News>,
 }
 
 impl ParticipantCall {
     /// Makes the call, and passes on its news. `agreed`: the call waits for an approval.
-    pub async fn run(self, agreed: Option<oneshot::Receiver<Agreed>>) -> CallOutcome {
+    pub async fn run(self, agreed: Option<oneshot::Receiver<RoomAgreement>>) -> CallOutcome {
         let lane = Lane::new();
         let mut said = lane.read(0);
         let back = Back::seated(Arc::clone(&self.caller), Sink::Lane(Arc::clone(&lane)), self.cancel, self.seated);
@@ -73,7 +73,7 @@ impl ParticipantCall {
 }
 
 /// Makes a caller of a participant: of the initialize era, so that answers pass unchanged, and without a way to ask back.
-pub fn caller(rooms: &Rooms, entered: &Entered, mount: Option<Segment>) -> Arc<Caller> {
+pub fn caller(rooms: &Rooms, entered: &AdmittedCaller, mount: Option<Segment>) -> Arc<Caller> {
     let config = rooms.gate.config.load();
     let entered = entered.under(&config);
     let scope = entered.scope(&config, mount, AboutClient { info: INFO, capabilities: b"{}" }, None);
@@ -96,7 +96,7 @@ pub fn caller(rooms: &Rooms, entered: &Entered, mount: Option<Segment>) -> Arc<C
 }
 
 /// Writes an error for a participant. A refusal by rules looks like an absent tool; the operator finds the rule by the decision.
-pub fn shown_error(error: &CallError) -> Told {
+pub fn shown_error(error: &CallError) -> CallerError {
     let mut told = error.tell(Era::Initialize);
     if let CallError::NotApproved { why, .. } = error
         && !why.is_empty()

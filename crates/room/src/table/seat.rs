@@ -25,7 +25,7 @@ use crate::table::asking::{CallOutcome, ParticipantCall, caller, shown_error};
 use crate::table::lists::Lists;
 use call::way::error::CallError;
 use call::words::cancel::Cancel;
-use call::words::seated::{Agreed, Proposed, Seated};
+use call::words::seated::{RoomAgreement, RoomOrigin, RoomProposal};
 
 /// Capabilities of a server.
 pub const MAY: [&str; 2] = ["mcp/response:*", "mcp/request:notifications/*"];
@@ -60,14 +60,14 @@ pub struct Seat<'a> {
 /// News of a call before its end.
 pub enum News {
     /// An approval of the proposal.
-    Agreed(CallId, Agreed),
+    Agreed(CallId, RoomAgreement),
     /// A notification of the server: a whole message.
     Said(CallId, Bytes),
 }
 
 struct RunningCall {
     cancel: Cancel,
-    seated: Arc<Seated>,
+    seated: Arc<RoomOrigin>,
     /// Releases a proposed call.
     fulfilled: Option<oneshot::Sender<()>>,
 }
@@ -129,7 +129,7 @@ impl drive::Driver for Seat<'_> {
                 fulfilled.map_or(Ok(()), |fulfilled| fulfilled.send(())).unwrap_or_default();
             }
             Output::Call(asked) => {
-                let seated = Seated::asked(self.room());
+                let seated = RoomOrigin::asked(self.room());
                 self.begin(now, asked, seated, None);
             }
             Output::Cancel { call, why } => {
@@ -224,12 +224,12 @@ impl<'a> Seat<'a> {
         if self.rooms().gate.config.load().gate.is_none() {
             return self.sitting.handle_unheld(asked.call);
         }
-        let (seated, proposed) = Seated::proposed(self.room());
+        let (seated, proposed) = RoomOrigin::proposed(self.room());
         self.begin(now, asked, seated, Some(proposed));
     }
 
     /// Begins a call, in a task of its own.
-    fn begin(&mut self, now: Now, asked: ServerCall, seated: Arc<Seated>, proposed: Option<Proposed>) {
+    fn begin(&mut self, now: Now, asked: ServerCall, seated: Arc<RoomOrigin>, proposed: Option<RoomProposal>) {
         let Some(entered) = self.rooms().who.is(&self.sits.topic, &asked.by) else {
             return self.sitting.handle_answer(now, asked.call, Answer::Error(&shown_error(&CallError::Cancelled).object()));
         };
@@ -256,7 +256,7 @@ impl Drop for Seat<'_> {
 
 impl RunningCall {
     fn cancel_with(self, why: String) {
-        self.seated.end(why);
+        self.seated.end_proposal(why);
         self.cancel.cancel();
     }
 }

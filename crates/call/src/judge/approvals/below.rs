@@ -1,5 +1,5 @@
-//! Calls that a gate below holds, as it told of them: shown here, and confirmed there. What it says is bounded, and believed of gates alone
-//! that stand behind its own mount. Nothing is decided here.
+//! Calls held by gates below, by those gates' own notices: shown here, and confirmed there. A notice is bounded, and believed only of the
+//! gate behind its own mount. Decides nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,41 +13,41 @@ use url::Url;
 
 use crate::tree::snapshot::{Branch, Tree};
 
-/// More are not remembered: of the mount that has most, the earliest to expire goes.
+/// Most calls remembered; the mount with the most loses its earliest to expire.
 const MOST: usize = 1000;
-/// More of one mount are not remembered: the earliest of its own to expire goes.
+/// Most calls remembered of one mount; its earliest to expire gives way.
 const MOST_OF_ONE: usize = 100;
-/// Whatever a gate says, nothing waits for longer: seconds.
+/// Longest wait of a call, whatever its gate says, in seconds.
 const LONGEST: u64 = 86_400;
-/// For so long, in seconds, it is still known whose one was that is over, so that whoever confirms it hears that from there.
+/// Seconds for which the mount of a finished call is remembered, so that a late confirmation still gets its answer from the gate below.
 const REMEMBERED: u64 = 3600;
-/// What a gate says of a call is not longer.
+/// Longest notice of a gate about a call, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// No longer address is opened.
+/// Longest address that is shown, in bytes.
 const LONGEST_LINK: usize = 2048;
 
-/// Such calls, by the id that the gate below gave them.
+/// Calls held below, by the id that the gate below gave them.
 #[derive(Debug, Default)]
 pub struct Below(Mutex<BTreeMap<String, HeldBelow>>);
 
-/// One of them.
+/// A call held by a gate below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldBelow {
-    /// Behind which mount.
+    /// Mount with the gate behind it.
     pub mount: Segment,
-    /// The id of the gate that holds it, which its challenge names.
+    /// Id of the holding gate, named in its challenge.
     pub gate: String,
-    /// Whether somebody besides the server itself says that there is a gate behind the mount.
+    /// The gate behind the mount is vouched for by more than the server's own claim.
     pub is_vouched: bool,
-    /// What that gate says of it: a raw object. Its `url`, if there is one, may be opened.
+    /// Notice of the gate: a raw object, with an address to open as `url` if any.
     pub data: Bytes,
-    /// Until when it can be agreed to: Unix time, in seconds.
+    /// Last time for agreement: Unix time, in seconds.
     expires: u64,
 }
 
 impl HeldBelow {
-    /// What a gate behind `branch` says of a call that it holds, with its id; `own`: the id of this gate. `None`: it names no call, or one of a
-    /// gate that does not stand there. Whoever signs that challenge would agree to a call of somebody else.
+    /// Reads the notice of a gate behind `branch` about a call, with its id; `own` is the id of this gate. `None` for a notice without a
+    /// call, or about a gate that is not behind the mount: a signature on such a challenge would agree to somebody else's call.
     pub fn read(tree: &Tree, branch: &Branch, own: &str, data: &Bytes, now: u64) -> Option<(String, Self)> {
         if data.len() > MOST_BYTES {
             return None;
@@ -71,7 +71,7 @@ impl HeldBelow {
     }
 }
 
-/// An address of a gate below that people may be sent to: one over TLS, or of this machine.
+/// Address of a gate below to which people may be sent: over TLS, or on this machine.
 fn link(text: &str) -> Option<String> {
     let url = Url::parse(text).ok().filter(|_| text.len() <= LONGEST_LINK)?;
     let is_bare = url.username().is_empty() && url.password().is_none();
@@ -79,16 +79,16 @@ fn link(text: &str) -> Option<String> {
 }
 
 impl Below {
-    /// The id by which a gate tells of a call that it holds.
+    /// Reads the id of a held call from a gate's notice.
     pub fn id(data: &Bytes) -> Option<String> {
         Some(Members::again(data).str("id").filter(|id| !id.is_empty() && id.len() <= 64)?.into_owned())
     }
 
-    /// A gate told of a call that it holds; `false`: another one told of it before.
+    /// Notes a held call; `false` if another gate gave the same id before.
     pub fn note(&self, id: &str, held: HeldBelow, now: u64) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, held| held.expires.saturating_add(REMEMBERED) > now);
-        // Whoever told of an id first keeps it: nobody else is asked about it.
+        // The first gate with an id keeps it, and no other gate is asked about it.
         if let Some(before) = all.get_mut(id) {
             let is_own = before.mount == held.mount && before.gate == held.gate;
             if is_own {
@@ -110,18 +110,18 @@ impl Below {
         true
     }
 
-    /// One of them.
+    /// Finds a call by id.
     pub fn find(&self, id: &str) -> Option<HeldBelow> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// All that can still be agreed to.
+    /// Calls that can still be agreed to.
     pub fn all(&self, now: u64) -> Vec<(String, HeldBelow)> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().filter(|(_, held)| held.expires > now).map(|(id, held)| (id.clone(), held.clone())).collect()
     }
 
-    /// It waits no more; whose it was is still known.
+    /// Notes that a call waits no more, and remembers its mount.
     pub fn freed(&self, id: &str, now: u64) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = all.get_mut(id) {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn ax_47_what_a_gate_below_holds_is_asked_of_that_gate_alone() {
+    fn ax_47_calls_held_below_are_asked_there_only() {
         let below = Below::default();
         assert!(below.note("x", held("one", 100), 1));
         assert!(!below.note("x", held("other", 100), 1));

@@ -1,5 +1,6 @@
-//! Works at the desk: all that waits for it with one commit. What is said follows from what is on the disk, and is said only once what comes
-//! of it is there too. What could not be written has not happened: before anything else is done it is put back as it is kept. Decides nothing.
+//! Works at the approval desk: everything that waits, in one commit. Answers follow from the disk, and are given only once their
+//! consequences are there too. Changes that could not be written have not happened: before anything else, the desk is put back to the kept
+//! state. Decides nothing.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,40 +19,40 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Output of the clerk: turns first, then all news, then all answers.
 pub enum ClerkOutput {
-    /// An answer, now that all behind it is kept.
+    /// An answer whose grounds are kept.
     Deliver(Deliver),
-    /// News of the desk, now that they are kept.
+    /// News of the desk, already kept.
     News(News),
-    /// Jobs to be done by `Clerk::work`, where a disk may be waited for; there may be none.
+    /// Jobs for `Clerk::work`, which may wait for the disk; possibly none.
     Turn(Vec<Job>),
 }
 
-/// Whoever has the desk.
+/// Owner of the desk.
 pub struct Clerk {
     pub room: Room,
     stores: Arc<dyn Stores>,
     gate: String,
-    /// The version of the policy with which the gate began.
+    /// Version of the policy with which the gate began.
     policy: String,
     /// `None` until something has to be kept or read.
     kept: Option<Box<dyn Pending>>,
-    /// Whether the desk has what was kept by the gate that ran before.
+    /// The desk has the approvals of earlier runs.
     is_restored: bool,
-    /// The operators as they were read last.
+    /// Operators as last read.
     operators: Vec<String>,
-    /// What has happened whatever becomes of the disk, and could not be written so far.
+    /// Facts still to be written; they hold whatever happens to the disk.
     owed: Vec<Fact>,
     pub is_failing: bool,
     /// Jobs for the next turn.
     jobs: Vec<Job>,
-    /// A turn is due although there may be no job.
+    /// A turn is due, even without jobs.
     is_due: bool,
     worked: Option<Instant>,
     answers: VecDeque<Deliver>,
 }
 
 impl Clerk {
-    /// For the desk of `gate`, with what is kept in its stores.
+    /// Makes the clerk for the desk of `gate`, with the approvals in its stores.
     pub fn new(desk: Desk, stores: Arc<dyn Stores>, gate: String, policy: String) -> Self {
         let room = Room { desk, passkeys: Passkeys::default(), waiting: HashMap::new() };
         let (kept, operators, owed, jobs, answers) = (None, Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
@@ -64,12 +65,12 @@ impl Clerk {
         self.jobs.extend(jobs);
     }
 
-    /// Orders a turn although there may be no job.
+    /// Orders a turn, even without jobs.
     pub(super) fn order_turn(&mut self) {
         self.is_due = true;
     }
 
-    /// Does a batch of jobs. Where the disk fails, nothing of the batch counts but the facts, which hold once they can be written.
+    /// Does a batch of jobs. If the disk fails, only the facts of the batch count, once they can be written.
     pub(super) fn work(&mut self, now: Now, batch: Vec<Job>) {
         let worked = self.try_work(batch, now);
         match &worked {
@@ -94,7 +95,7 @@ impl Clerk {
             Some(kept) => kept,
             none => none.insert(self.stores.pending(&self.gate, now.unix_seconds())?),
         };
-        // Other gates of this directory enrol and remove keys too. Until this turn is over, none of them does.
+        // Other gates of this directory enrol and remove keys too, but none until this turn is over.
         let turn = kept.begin()?;
         let (operators, desk) = (turn.all(RowKind::Operator)?, &mut self.room.desk);
         if self.is_restored {
@@ -108,7 +109,7 @@ impl Clerk {
             }
         } else {
             rows::restore(desk, &*turn, now)?;
-            // It may be another one than the gate before had.
+            // The policy may differ from that of the run before.
             desk.set_policy(now, &self.policy);
             self.is_restored = true;
         }
@@ -134,7 +135,7 @@ impl Machine for Clerk {
         if std::mem::take(&mut self.is_due) || !self.jobs.is_empty() {
             return Some(ClerkOutput::Turn(std::mem::take(&mut self.jobs)));
         }
-        // What could not be written has not happened, so there is no news of it.
+        // Changes that could not be written have not happened, so there is no news of them.
         let news = if self.is_failing { None } else { self.room.desk.poll_output() };
         news.map(ClerkOutput::News).or_else(|| self.answers.pop_front().map(ClerkOutput::Deliver))
     }

@@ -1,5 +1,5 @@
-//! The task that has the desk worked at: takes jobs, has a batch of them done and kept, tells what happened, and delivers the answers. It
-//! decides nothing.
+//! Task that works the approval desk: takes jobs, has a batch of them done and kept, tells the news, and delivers the answers. Decides
+//! nothing.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::judge::approvals::shown::line;
 use crate::judge::approvals::{Audience, Job, policy_version, recorded};
 use crate::judge::gate::Gate;
 
-/// How many jobs are done before what came of them is written.
+/// Most jobs done before their results are written.
 const BATCH: usize = 256;
-/// How long before its end an approval is told of again, at most, in seconds.
+/// Most seconds before its end that an approval is announced again.
 const WARNING: u64 = 60;
 
 /// Runs until the gate ends.
@@ -27,7 +27,7 @@ pub(super) async fn run(gate: Arc<Gate>, jobs: mpsc::Receiver<Job>, audience: Bo
     desk.trust(trusted(&config));
     let mut clerk = Clerk::new(desk, Arc::clone(&gate.stores), gate.node.id.to_string(), policy_version(&config));
     if config.gate.is_some() {
-        // Somebody may wait for what was kept by the gate that ran before.
+        // Callers may wait for approvals of the run before.
         clerk.order_turn();
     }
     drive(&mut DeskDriver { gate, clerk, audience, jobs, batch: Vec::new() }, &SystemClock).await;
@@ -74,7 +74,7 @@ impl drive::Driver for DeskDriver {
 }
 
 impl DeskDriver {
-    /// Has the desk worked at by a thread that may wait for the disk.
+    /// Runs a turn at the desk on a thread that may wait for the disk.
     async fn turn(&mut self, now: Now, jobs: Vec<Job>) -> Result<(), ()> {
         let absent = Clerk::new(Desk::default(), Arc::clone(&self.gate.stores), String::new(), String::new());
         let mut clerk = std::mem::replace(&mut self.clerk, absent);
@@ -95,13 +95,13 @@ impl DeskDriver {
         Ok(())
     }
 
-    /// Tells what happened. All of it is on the disk, and no answer is delivered yet: a decision stands in the record before the call that goes
-    /// out by it.
+    /// Tells the news, all on the disk, before any answer is delivered: a decision stands in the record before the call that goes out by
+    /// it.
     fn tell(&mut self, news: &News) {
         let (gate, room) = (&self.gate, &mut self.clerk.room);
         gate.rules.approvals.follow(&room.desk, Some(&news.id));
         let approval = room.desk.approval(&news.id);
-        // Before the call can leave: whoever waits comes back only behind this.
+        // Before the call can leave, since the waiting caller returns only after this.
         if let Some(approval) = approval {
             recorded::news(&gate.record, news, approval);
         }
@@ -113,19 +113,19 @@ impl DeskDriver {
             room.waiting.remove(&news.id);
         }
         self.audience.tell(news, approval);
-        // Nobody may be reading.
+        // There may be no reader.
         drop(gate.rules.approvals.events.send(line(gate, &room.desk, news, approval)));
     }
 }
 
-/// What holds for all approvals of a gate.
+/// Settings of all approvals of a gate.
 pub fn settings(gate: &str, config: &Config) -> Settings {
     let section = config.gate.as_deref().cloned().unwrap_or_default();
     let patience = section.expires.as_secs().max(1);
     Settings { gate: gate.to_owned(), patience, required: section.approvals, warning: WARNING.min(patience / 2) }
 }
 
-/// Whose word counts by configuration. Keys that can't be read count for nobody, and that is told.
+/// Services trusted by the configuration. Unreadable keys count for nobody, and are logged.
 pub fn trusted(config: &Config) -> Vec<Service> {
     config.gate.iter().flat_map(|gate| &gate.services).filter_map(service).collect()
 }
@@ -145,7 +145,7 @@ fn service(service: &ApprovalService) -> Option<Service> {
     }
 }
 
-/// The keys in a JWK set, a JWK or PEM; others than those that are taken are left out of a set.
+/// Reads the keys of a JWK set, a JWK or PEM; leaves out of a set keys of unaccepted kinds.
 fn keys(text: &str) -> Result<Vec<(Option<String>, PublicKey)>, String> {
     if !text.trim_start().starts_with('{') {
         return PublicKey::parse(text).map(|key| vec![(None, key)]).map_err(|none| none.to_string());

@@ -1,4 +1,4 @@
-//! Passkeys: what a browser is asked, and the challenges that were given out for new ones. Whether an answer is right is not decided here.
+//! Passkeys: requests to a browser, and open challenges for new passkeys. Does not verify answers.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::judge::approvals::shown::base;
 use crate::judge::gate::Gate;
 
-/// How long a browser may take to make a passkey or to sign with one, in seconds.
+/// Longest time for a browser to make a passkey or to sign with one, in seconds.
 const PATIENCE: u64 = 300;
-/// More are not remembered.
+/// Most open challenges.
 const MOST: usize = 64;
 
-/// Challenges for passkeys that are being made, with the names they are for.
+/// Open challenges for new passkeys, with the names of their owners.
 #[derive(Debug, Default)]
 pub struct Passkeys(BTreeMap<[u8; 32], (String, u64)>);
 
@@ -42,7 +42,7 @@ impl Passkeys {
         })
     }
 
-    /// The passkey that was made for `name`, once.
+    /// Accepts the new passkey of `name`, once.
     pub fn finish(&mut self, name: &str, made: &Registration, party: &RelyingParty, now: u64) -> Result<(PublicKey, Passkey), Wrong> {
         self.0.retain(|_, (_, until)| *until > now);
         let open: Vec<[u8; 32]> = self.0.iter().filter(|(_, (own, _))| own == name).map(|(challenge, _)| *challenge).collect();
@@ -94,11 +94,11 @@ mod tests {
         RelyingParty { id: "localhost".into(), origins: vec!["http://localhost:1".into()] }
     }
 
-    /// What a browser answers to `asked`. Nothing is signed where a passkey is made.
+    /// Makes a browser's answer to `asked`. Making a passkey signs nothing.
     fn made(asked: &Value) -> Registration {
         let client = json!({"type": "webauthn.create", "challenge": asked["challenge"], "origin": "http://localhost:1"});
         let data = [&Sha256::digest("localhost")[..], &[0x45], &[0; 4], &[0; 16], &[0, 4], b"cred"].concat();
-        // The point that generates P-256.
+        // The generator of P-256.
         let point = "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpZP40Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q==";
         let point = [&[4][..], &base64::engine::general_purpose::STANDARD.decode(point).unwrap()].concat();
         let head = base64::engine::general_purpose::STANDARD.decode("MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgA=").unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passkey_is_taken_once_for_whom_it_was_asked_and_for_five_minutes() {
+    fn a_passkey_is_accepted_once_within_five_minutes() {
         let (mut passkeys, anchors) = (Passkeys::default(), Anchors::default());
         let asked = passkeys.begin("anna", &anchors, &party(), 1000);
         let answer = made(&asked);

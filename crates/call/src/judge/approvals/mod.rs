@@ -1,7 +1,7 @@
-//! Calls that wait for somebody to agree: one task owns the machine that decides ([`Desk`]), keeps what changes before anybody hears of it,
-//! and wakes whoever waits. Everybody else speaks to it over a bounded channel.
+//! Calls that wait for approval: a task owns the deciding machine ([`Desk`]), keeps changes before anybody hears of them, and wakes
+//! waiters. Everybody else speaks to it over a bounded channel.
 //!
-//! What counts as agreement is not decided here but in `policy::approval`; which calls wait, in `call/gate.rs`.
+//! Does not define agreement (`policy::approval` does) or choose the calls that wait (`way/gate.rs` does).
 
 pub mod below;
 pub mod clerk;
@@ -32,57 +32,57 @@ pub use crate::judge::approvals::enrolment::{Passkeys, relying_party, request};
 pub use crate::judge::approvals::shown::{ApprovalShown, ApprovalsShown, BelowShown, GrantShown, OperatorShown, Previous};
 pub use crate::judge::approvals::shown::{link, name_of};
 
-/// How many jobs may wait for the task.
+/// Most jobs that wait for the task.
 const DEPTH: usize = 1024;
-/// Ids that may stay in memory here after the desk has forgotten them.
+/// Most ids remembered here after the desk has forgotten them.
 const FORGOTTEN: usize = 1000;
-/// How many lines may wait for a reader of events.
+/// Most lines that wait for a reader of events.
 const EVENTS: usize = 256;
 
-/// The way to the task.
+/// Handle of the approval task.
 pub struct Approvals {
     jobs: mpsc::Sender<Job>,
-    /// For the task, until it begins.
+    /// Jobs for the task, until it begins.
     unread: Mutex<Option<mpsc::Receiver<Job>>>,
-    /// What happens, a line of JSON each.
+    /// Events, a line of JSON each.
     events: broadcast::Sender<Bytes>,
-    /// Ids of all approvals that the desk knows; `None`: nobody has read yet what was kept.
+    /// Ids of all approvals at the desk; `None` until the kept ones are read.
     known: Mutex<Option<HashSet<String>>>,
-    /// Calls that gates below hold.
+    /// Calls held by gates below.
     pub below: Below,
-    /// What states of calls that come back are sealed with, once one was; the same over restarts.
+    /// Key that seals the states of returning calls, once used; the same over restarts.
     seal: OnceLock<[u8; 32]>,
-    /// Address of the listener, once there is one.
+    /// Address of the listener, once known.
     pub listens: OnceLock<String>,
     stores: Arc<dyn Stores>,
 }
 
-/// People and programs that hear what becomes of calls that wait.
+/// People and programs that hear of waiting calls.
 pub trait Audience: Send {
     /// Tells of a transition.
     fn tell(&mut self, news: &News, approval: &Approval);
 }
 
-/// What the task works on.
+/// State of the approval task.
 pub struct Room {
     pub desk: Desk,
     pub passkeys: Passkeys,
-    /// Whoever waits for an approval, by its id.
+    /// Waiters for approvals, by id.
     waiting: std::collections::HashMap<String, Arc<Notify>>,
 }
 
 /// Something for the task to do.
 pub enum Job {
-    /// Counts only if all that comes of it is kept.
+    /// A question, whose effects count only if all are kept.
     Ask(Ask),
-    /// Holds whatever becomes of the disk. Whoever told of it hears once it is kept.
+    /// A fact, which holds whatever happens to the disk. The teller hears once it is kept.
     Fact(Fact, oneshot::Sender<()>),
 }
 
-/// What comes back delivers the answer, once all changes are kept; it is dropped where they are not.
+/// Returns the delivery of the answer, to run once all changes are kept, and to drop if they are not.
 type Ask = Box<dyn FnOnce(&mut Room, Now) -> Deliver + Send>;
 type Deliver = Box<dyn FnOnce() + Send>;
-/// What has happened to calls or to the configuration. It is done once more where it could not be kept.
+/// A fact about calls or the configuration; applied again if it could not be kept.
 type Fact = Arc<dyn Fn(&mut Desk, Now) + Send + Sync>;
 
 impl Job {
@@ -98,27 +98,27 @@ impl Job {
             Self::Ask(ask) => ask(room, now),
             Self::Fact(fact, told) => {
                 fact(&mut room.desk, now);
-                // Whoever told of it may have gone meanwhile.
+                // The teller may have gone.
                 Box::new(move || _ = told.send(()))
             }
         }
     }
 }
 
-/// What was decided could not be written down, so that it does not count.
+/// A decision could not be written, and does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this could not be written down, so that it does not count: see that the state directory can be written, and ask again")]
 pub struct NotKept;
 
 /// A call that waits.
-pub struct Waiting {
+pub struct WaitingCall {
     pub approval: Approval,
-    /// Rings when it stands otherwise.
+    /// Rings when its standing changes.
     pub rings: Arc<Notify>,
 }
 
 impl Approvals {
-    /// Approvals whose task has not begun.
+    /// Makes the handle of a task that has not begun.
     pub fn new(stores: &Arc<dyn Stores>) -> Self {
         let (jobs, unread) = mpsc::channel(DEPTH);
         let (events, _) = broadcast::channel(EVENTS);
@@ -134,7 +134,7 @@ impl Approvals {
         }
     }
 
-    /// Begins the task. It ends with the gate.
+    /// Begins the task, which ends with the gate.
     pub fn begin(gate: &Arc<Gate>, audience: Box<dyn Audience>) {
         let unread = gate.rules.approvals.unread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(unread) = unread {
@@ -142,32 +142,32 @@ impl Approvals {
         }
     }
 
-    /// Has the task do something; its answer, once all that changed by it is kept.
+    /// Has the task do something; returns its answer, once all its changes are kept.
     pub async fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&mut Room, Now) -> T + Send + 'static) -> Result<T, NotKept> {
         let (reply, answer) = oneshot::channel();
         let ask: Ask = Box::new(move |room, now| {
             let answer = ask(room, now);
-            // Whoever asked may have gone meanwhile.
+            // The asker may have gone.
             Box::new(move || drop(reply.send(answer)))
         });
         self.jobs.send(Job::Ask(ask)).await.map_err(|_| NotKept)?;
         answer.await.map_err(|_| NotKept)
     }
 
-    /// Has the task note what has happened; whether it is kept by now.
+    /// Has the task note a fact; `true` if it is kept by now.
     async fn tell(&self, fact: impl Fn(&mut Desk, Now) + Send + Sync + 'static) -> bool {
         let (told, kept) = oneshot::channel();
         self.jobs.send(Job::Fact(Arc::new(fact), told)).await.is_ok() && kept.await.is_ok()
     }
 
-    /// A call that has to be agreed to. Where it waits, with what rings when that changes. `room_name`: where it comes from, if from a room.
+    /// Asks for approval of a call. A waiting call comes with a bell for changes. `room_name` is its room of origin, if any.
     pub async fn hold(
         &self,
         call: Call,
         why: (Vec<Cause>, String),
         attends: bool,
         room_name: Option<Arc<str>>,
-    ) -> Result<(Held, Option<Waiting>), NotKept> {
+    ) -> Result<(Held, Option<WaitingCall>), NotKept> {
         let fresh = Fresh { id: random::token(), nonce: random::token() };
         self.ask(move |room, now| {
             let held = room.desk.hold(now, call, why, fresh, attends);
@@ -181,14 +181,14 @@ impl Approvals {
             let waiting = id.and_then(|id| {
                 let approval = room.desk.approval(&id)?.clone();
                 let rings = if approval.standing.is_over() { Arc::default() } else { Arc::clone(room.waiting.entry(id).or_default()) };
-                Some(Waiting { approval, rings })
+                Some(WaitingCall { approval, rings })
             });
             (held, waiting)
         })
         .await
     }
 
-    /// One approval as it stands.
+    /// Reads an approval.
     pub async fn look(&self, id: &str) -> Result<Option<Approval>, NotKept> {
         let id = id.to_owned();
         self.ask(move |room, now| {
@@ -198,32 +198,32 @@ impl Approvals {
         .await
     }
 
-    /// A gate behind `branch` says that it holds a call; the id, and what it says. `None`: it names none that is its own, so that nobody is sent
-    /// there with it.
+    /// Notes a call held by a gate behind `branch`; returns its id and notice. `None` if the notice names no call of that gate, so that
+    /// nobody is sent there.
     pub async fn note_below(&self, gate: &Gate, branch: &Branch, data: &Bytes) -> Option<(String, HeldBelow)> {
         let (id, held) = HeldBelow::read(&gate.mounts.tree.load(), branch, &gate.node.id, data, now())?;
         let own = self.look(&id).await;
         (own.is_ok_and(|own| own.is_none()) && self.below.note(&id, held.clone(), now())).then_some((id, held))
     }
 
-    /// The call goes out now, if it is the one that was agreed to.
+    /// Lets the call out now, if it is the one that was agreed to.
     pub async fn claim(&self, id: &str, call: Call) -> Result<Result<(), Refusal>, NotKept> {
         let id = id.to_owned();
         self.ask(move |room, now| room.desk.claim(now, &id, &call).map(drop)).await
     }
 
-    /// A request comes back with what the server of its call asked for: what lets it out, once.
+    /// Lets out a request that returns with the input its server asked for, once.
     pub async fn go_on(&self, call: Call, state: [u8; 32]) -> Result<Option<Agreement>, NotKept> {
         self.ask(move |room, now| room.desk.go_on(now, &call, state)).await
     }
 
-    /// A call that went out by a grant was asked for input, with such a state.
+    /// Notes that a call under a grant was asked for input, with the given state.
     pub async fn asked(&self, grant: &str, call: Call, state: [u8; 32]) {
         let grant = grant.to_owned();
         self.tell(move |desk, _| desk.asked(&grant, &call, state)).await;
     }
 
-    /// A call that went out has ended.
+    /// Notes the end of a call that went out.
     pub async fn finish(&self, id: &str, end: End) {
         let own = id.to_owned();
         if !self.tell(move |desk, now| desk.finish(now, &own, end)).await {
@@ -234,24 +234,24 @@ impl Approvals {
         }
     }
 
-    /// A call never left that a grant had let through.
+    /// Gives back a grant's use for a call that never left.
     pub async fn give_back(&self, grant: &str) {
         let id = grant.to_owned();
-        // Where it can't be kept, the grant has one use less.
+        // If the return can't be kept, the grant has one use less.
         self.tell(move |desk, _| desk.give_back(&id)).await;
     }
 
-    /// The caller stops waiting: `comes_back`, or takes its call back.
+    /// Notes that the caller stops waiting: it `comes_back`, or withdraws the call.
     pub async fn leave(&self, id: &str, comes_back: bool) {
         let id = id.to_owned();
         self.tell(move |desk, now| if comes_back { desk.detach(&id) } else { desk.withdraw(now, &id) }).await;
     }
 
-    /// The same for a caller that is told that something could not be written down, and comes back when it can be.
+    /// Notes that the caller stops waiting after a failed write, and comes back later.
     pub fn let_go(&self, id: &str) {
         let id = id.to_owned();
         let (told, _) = oneshot::channel();
-        // Where there is too much to do, it is let go of when its time is over.
+        // If the task has too much to do, the call ends when its time is over.
         _ = self.jobs.try_send(Job::Fact(Arc::new(move |desk: &mut Desk, _| desk.detach(&id)), told));
     }
 
@@ -261,32 +261,32 @@ impl Approvals {
         self.tell(move |desk, now| desk.take_back(now, &id, why.as_deref())).await;
     }
 
-    /// The caller has heard how it ended.
+    /// Notes that the caller has heard the outcome.
     pub async fn hear(&self, id: &str) {
         let id = id.to_owned();
-        // What is not kept is told once more.
+        // A note that is not kept means that the outcome is told again.
         _ = self.ask(move |room, _| room.desk.hear(&id)).await;
     }
 
-    /// Who gave a grant.
+    /// People who gave a grant.
     pub async fn gave(&self, id: &str) -> Vec<String> {
         let id = id.to_owned();
         let given = self.ask(move |room, _| room.desk.grants().find(|grant| grant.id == id).map(|grant| grant.given.clone())).await;
         given.ok().flatten().unwrap_or_default().into_iter().map(|vote| vote.person).collect()
     }
 
-    /// Answers from memory if the desk may know an approval of this id, so that made-up ids cost nobody a turn there.
+    /// Answers from memory if the desk may know an approval of this id, so that made-up ids cost no turn there.
     pub fn may_know(&self, id: &str) -> bool {
         self.known().as_ref().is_none_or(|known| known.contains(id))
     }
 
-    /// Takes in the ids that the desk knows, before anybody hears of them: all at first, and then the `new` one.
+    /// Takes over the ids known at the desk before anybody hears of them: all at first, and then the `new` one.
     fn follow(&self, desk: &Desk, new: Option<&str>) {
         let mut known = self.known();
         let all = || desk.approvals().map(|approval| approval.id().to_owned()).collect();
         let ids = known.get_or_insert_with(all);
         ids.extend(new.map(str::to_owned));
-        // What the desk has forgotten is forgotten here now and then.
+        // Ids forgotten at the desk are dropped now and then.
         if ids.len() > 2 * desk.approvals().size_hint().0 + FORGOTTEN {
             *ids = all();
         }
@@ -296,7 +296,7 @@ impl Approvals {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody agrees: how it stands, how many have agreed, and how many have to.
+    /// Adds a person's agreement; returns the standing, and the numbers of people who have agreed and who have to.
     pub async fn confirm(&self, gate: &Gate, id: &str, proof: Proof) -> Result<Result<(Standing, usize, u8), Refusal>, NotKept> {
         if !self.may_know(id) {
             return Ok(Err(Refusal::Unknown));
@@ -326,12 +326,12 @@ impl Approvals {
         }
     }
 
-    /// What happens from now on, a line of JSON each.
+    /// Events from now on, a line of JSON each.
     pub fn events(&self) -> broadcast::Receiver<Bytes> {
         self.events.subscribe()
     }
 
-    /// A text that only this gate can have made, for `id` and `principal`.
+    /// Seal of `id` and `principal`, which only this gate can make.
     pub fn sealed(&self, id: &str, principal: &str) -> String {
         let seal = self.seal.get_or_init(|| {
             self.stores.sealing().unwrap_or_else(|error| {
@@ -345,7 +345,7 @@ impl Approvals {
     }
 }
 
-/// The version of what this gate asks agreement for: what was asked for under another one is void.
+/// Version of this gate's demands for approval; approvals asked for under another version are void.
 pub fn policy_version(config: &Config) -> String {
     use sha2::{Digest, Sha256};
     let gate = config.gate.as_deref().map(|gate| (gate.mode, &gate.mounts, gate.approvals));

@@ -1,5 +1,5 @@
-//! What the record is told of approvals, of those who may agree, and of grants. Decides nothing, and waits for nothing: what a call needs on
-//! the disk before it leaves is its own intent, which comes behind all of this.
+//! Records of approvals, operators and grants. Decides nothing and waits for nothing: a call needs only its own intent on the disk before
+//! it leaves, and that follows these records.
 
 use audit::hash::Hash;
 use audit::record::{Asked, Changed, Decided, Record, Text};
@@ -10,7 +10,7 @@ use crate::judge::approvals::shown::name_of;
 use crate::judge::approvals::{GrantShown, OperatorShown};
 use crate::tree::gate::Recorder;
 
-/// Records what happened to an approval. What becomes of a call that goes out, the call's own entries say.
+/// Records the news of an approval. The call's own entries tell the rest.
 pub fn news(recorder: &Recorder, news: &News, approval: &Approval) {
     let challenge = &approval.challenge;
     let digest = Hash(challenge.statement().digest());
@@ -55,14 +55,14 @@ fn decided<'a>(news: &News, approval: &'a Approval, challenge: Hash) -> Decided<
     }
 }
 
-/// Records that a key approves from now on, or no more (`what`: `enrolled`, `removed`).
+/// Records a change of an operator's key (`what`: `enrolled`, `removed`).
 pub fn operator(recorder: &Recorder, what: &str, operator: &OperatorShown) {
     let OperatorShown { id, name, passkey, .. } = operator;
     let kind = if *passkey { "passkey" } else { "key" };
     changed(recorder, "operators", id, format!("{what}: {kind} {id} of {name}"));
 }
 
-/// Records that a grant was given, or taken back (`what`: `given`, `revoked`).
+/// Records a change of a grant (`what`: `given`, `revoked`).
 pub fn grant(recorder: &Recorder, what: &str, grant: &GrantShown) {
     let GrantShown { id, terms, given, .. } = grant;
     let by: Vec<&str> = given.iter().map(|vote| vote.person.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Refusals of what people asked about calls that wait, in the shape of the admin API. Why something is refused is not decided here.
+//! Refusals of requests about approvals, in the shape of the admin API. Does not decide about requests.
 
 use policy::approval::{Refusal as Refused, Wrong};
 

@@ -1,11 +1,11 @@
-//! Between the desk and the rows of the store: what changed as rows, and rows as they were. Nothing is decided here.
+//! Conversion between the desk and the rows of its store. Decides nothing.
 
 use banyan_model::Now;
 use policy::approval::{Approval, Change, Desk, Grant, Operator};
 use serde::de::DeserializeOwned;
 use store::{PendingTurn, Row, RowKind, StoreError};
 
-/// What has to be written.
+/// Rows to be written.
 pub fn changed(desk: &Desk) -> Vec<Row> {
     desk.changes().filter_map(|change| row(desk, change)).collect()
 }
@@ -29,7 +29,7 @@ fn row(desk: &Desk, change: &Change) -> Option<Row> {
     }
 }
 
-/// Gives the desk what was kept by the gate that ran before.
+/// Restores the desk from the approvals of earlier runs.
 pub fn restore(desk: &mut Desk, turn: &dyn PendingTurn, now: Now) -> Result<(), StoreError> {
     let (operators, grants, approvals) = (turn.all(RowKind::Operator)?, turn.all(RowKind::Grant)?, turn.all(RowKind::Approval)?);
     desk.reinstate(read::<Operator>(RowKind::Operator, &operators), read::<Grant>(RowKind::Grant, &grants));
@@ -37,7 +37,7 @@ pub fn restore(desk: &mut Desk, turn: &dyn PendingTurn, now: Now) -> Result<(), 
     Ok(())
 }
 
-/// What could not be written is as it is kept.
+/// Puts changed entries of the desk back to their kept state.
 pub fn put_back(desk: &mut Desk, turn: &dyn PendingTurn) -> Result<(), StoreError> {
     let (mut approvals, mut grants) = (Vec::new(), Vec::new());
     for change in desk.changes() {
@@ -51,7 +51,7 @@ pub fn put_back(desk: &mut Desk, turn: &dyn PendingTurn) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Operators as they are kept.
+/// Reads operators from their rows.
 pub fn operators(bodies: &[String]) -> Vec<Operator> {
     read(RowKind::Operator, bodies)
 }

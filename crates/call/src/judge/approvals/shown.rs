@@ -8,35 +8,30 @@ use serde_json::value::RawValue;
 
 use crate::judge::gate::Gate;
 
-/// `GET /-/approvals`.
+/// Answer to `GET /-/approvals`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApprovalsShown {
     /// Unix time at the gate, in seconds.
     pub now: u64,
-    /// The oldest first.
     pub approvals: Vec<ApprovalShown>,
-    /// Calls that gates below hold.
+    /// Calls held by gates below.
     pub below: Vec<BelowShown>,
 }
 
-/// One approval.
+/// Approval in the admin API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalShown {
-    /// Its id.
     pub id: String,
-    /// How it stands.
     pub standing: Standing,
-    /// The tool's dotted name.
+    /// Dotted name of the tool.
     pub tool: String,
-    /// Who calls.
     pub caller: String,
-    /// The way to the tool.
     pub route: Vec<String>,
-    /// Canonical JSON: what is shown is what is hashed.
+    /// Canonical JSON: the text that is shown is the text that is hashed.
     pub arguments: String,
     /// SHA-256 of the arguments, in hexadecimal.
     pub arguments_sha256: String,
-    /// The other members of the request that go out, in canonical form; absent where there are none.
+    /// Other members of the outgoing request, in canonical form; absent if none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub others: String,
     /// Words of the request about its client, in canonical form; absent where there are none.
@@ -44,35 +39,33 @@ pub struct ApprovalShown {
     pub client: String,
     /// SHA-256 of the tool's definition, in hexadecimal.
     pub definition_sha256: String,
-    /// What is known of the tool.
     pub annotation: serde_json::Value,
-    /// Why somebody has to agree.
+    /// Reasons for asking.
     pub causes: Vec<Cause>,
-    /// How many different people have to.
+    /// Number of different people who have to agree.
     pub required: u8,
-    /// Who has.
     pub votes: Vec<Vote>,
     /// Unix time, in seconds.
     pub requested: u64,
-    /// Since when it stands like this.
+    /// Time of the present standing.
     pub since: u64,
-    /// Until when it can be agreed to.
+    /// Last time for agreement.
     pub expires: u64,
-    /// What is signed.
+    /// Text to be signed.
     pub challenge: String,
-    /// Its SHA-256, in hexadecimal.
+    /// SHA-256 of the challenge, in hexadecimal.
     pub digest: String,
-    /// Why somebody said no, or what changed.
+    /// Reason given by a person, or the change that voided it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The room in which it is asked for or proposed, if it is one.
+    /// Room in which the call was asked for or proposed, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
-    /// Whether the caller waits.
+    /// The caller waits.
     pub attended: bool,
-    /// Where a person agrees.
+    /// Address where a person agrees.
     pub url: String,
-    /// The last call of the same tool that was agreed to.
+    /// Last call of the same tool that was agreed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
 }
@@ -80,68 +73,62 @@ pub struct ApprovalShown {
 /// An earlier call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Previous {
-    /// Its id.
     pub id: String,
-    /// Its arguments.
     pub arguments: String,
-    /// When it was last moved.
+    /// Time of its last transition.
     pub since: u64,
 }
 
-/// A call that a gate below holds.
+/// Call held by a gate below, in the admin API.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BelowShown {
-    /// The id that the other gate gave it.
+    /// Id given by the other gate.
     pub id: String,
-    /// Behind which mount.
     pub mount: String,
-    /// The id of the gate that holds it: what is signed is good there, and nowhere else.
+    /// Id of the holding gate: a signature counts there, and nowhere else.
     #[serde(default)]
     pub gate: String,
-    /// Whether the configuration says that a gate is behind the mount, or a proof does; else only the server there says so.
+    /// The gate behind the mount is vouched for by the configuration or a proof, and not only by the server's claim.
     #[serde(default)]
     pub vouched: bool,
-    /// What the other gate says of it.
+    /// Notice of the other gate.
     pub data: Box<RawValue>,
 }
 
-/// One enrolled key.
+/// Operator's key, in the admin API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperatorShown {
-    /// Its fingerprint.
+    /// Fingerprint.
     pub id: String,
-    /// Whose it is.
+    /// Name of the person.
     pub name: String,
-    /// The principals of that person.
+    /// Principals of the person.
     pub principals: Vec<String>,
-    /// The key, as OpenSSH writes it.
+    /// Key in the form of OpenSSH.
     pub key: String,
-    /// Whether it is a passkey.
     pub passkey: bool,
-    /// Since when it counts.
+    /// Time from which the key counts.
     pub enrolled: u64,
 }
 
-/// One grant.
+/// Grant in the admin API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantShown {
-    /// Its id.
     pub id: String,
-    /// What it is about.
     pub terms: Terms,
-    /// Who gave it.
+    /// People who gave it.
     pub given: Vec<Vote>,
-    /// How many calls it has let through.
+    /// Number of calls let through.
     pub used: u32,
-    /// When it was taken back.
+    /// Time of revocation.
     pub revoked: Option<u64>,
-    /// Whether it holds now.
+    /// The grant holds now.
     pub holds: bool,
 }
 
 impl ApprovalShown {
     /// Describes an approval for people.
-    pub fn of(gate: &Gate, desk: &Desk, approval: &Approval) -> Self {
+    pub fn of_approval(gate: &Gate, desk: &Desk, approval: &Approval) -> Self {
         let previous = desk.previous(approval).map(|previous| Previous {
             id: previous.id().to_owned(),
             arguments: previous.challenge.call.arguments.clone(),
@@ -150,7 +137,7 @@ impl ApprovalShown {
         Self { previous, ..Self::alone(gate, approval) }
     }
 
-    /// Without the call before it.
+    /// Describes an approval without the earlier call.
     pub fn alone(gate: &Gate, approval: &Approval) -> Self {
         let Approval { challenge, causes, annotation, standing, requested, since, votes, reason, room, attended, .. } = approval.clone();
         let statement = challenge.statement();
@@ -198,13 +185,13 @@ impl From<&Operator> for OperatorShown {
 
 impl GrantShown {
     /// Describes a grant for people.
-    pub fn of(desk: &Desk, grant: &Grant) -> Self {
+    pub fn of_grant(desk: &Desk, grant: &Grant) -> Self {
         let Grant { id, terms, given, used, revoked, .. } = grant.clone();
         Self { id, terms, given, used, revoked, holds: desk.holds(grant) }
     }
 }
 
-/// The name of an event.
+/// Name of an event.
 pub fn name_of(event: Event) -> &'static str {
     match event {
         Event::Requested => "requested",
@@ -214,13 +201,13 @@ pub fn name_of(event: Event) -> &'static str {
     }
 }
 
-/// A line of `GET /-/approvals/events`.
+/// Line of `GET /-/approvals/events`.
 pub fn line(gate: &Gate, desk: &Desk, news: &News, approval: &Approval) -> Bytes {
-    let shown = ApprovalShown::of(gate, desk, approval);
+    let shown = ApprovalShown::of_approval(gate, desk, approval);
     Bytes::from(format!("{}\n", json!({ "event": name_of(news.event), "approval": shown })))
 }
 
-/// Where people approve at this gate: an address without a path; `None`: it does not listen.
+/// Address, without a path, where people approve at this gate; `None` if the gate does not listen.
 pub fn base(gate: &Gate) -> Option<String> {
     let url = gate.config.load().gate.as_deref().and_then(|gate| gate.url.clone());
     if let Some(url) = url {
@@ -233,7 +220,7 @@ pub fn base(gate: &Gate) -> Option<String> {
     Some(format!("{}://{host}:{}", own.scheme(), own.port_or_known_default()?))
 }
 
-/// Where a person agrees to one call; empty where the gate does not listen.
+/// Address where a person agrees to a call; empty if the gate does not listen.
 pub fn link(gate: &Gate, id: &str) -> String {
     base(gate).map_or_else(String::new, |base| format!("{base}/-/console/#/approvals/{id}"))
 }

@@ -1,7 +1,7 @@
-//! What somebody looked at by another gate of the same state directory, or by none: it holds here too. Nothing is decided here: lists that it
-//! concerns are fetched and judged anew.
+//! Decisions about definitions made through another gate of the same state directory, or without a gate: they hold here too. Decides
+//! nothing itself: fetches and judges the affected lists anew.
 //!
-//! Whoever writes a look down tells of it on a bus: a gate at rest does not ask.
+//! The writer of a decision tells of it on a bus, so that a gate at rest does not poll.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::judge::approvals::now;
 use crate::judge::gate::Gate;
 use crate::judge::pins::judged::fetched_with;
 
-/// The store is asked so often though nobody tells of anything: whoever looked may have ended before the file was touched.
+/// Interval of polling the store without news, since the decider may have ended before touching the file.
 const ANYWAY: Duration = Duration::from_secs(60);
 
 /// Runs until the gate ends.
@@ -40,7 +40,7 @@ pub async fn follow(gate: Arc<Gate>) {
             let (at, looks) = pins.looks_after(at)?;
             Ok::<_, StoreError>(((pins, at), looks))
         });
-        // What can't be read is said where lists are judged; here it is tried again.
+        // A read error is logged where lists are judged; here the read is tried again.
         let Ok(Ok((next, looks))) = looked.await else { continue };
         open = Some(next);
         for mount in gate.mounts.all.load().iter() {

@@ -1,5 +1,5 @@
-//! A fresh catalog held against what is known of its server, before it is in the tree: what waits is taken out of it, and so is what nobody
-//! sees in its texts. Who looks at what waits is not asked here.
+//! Compares a fresh catalog with what is known of its server before it enters the tree: removes what waits, and invisible characters in
+//! texts. Does not ask people.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,38 +17,38 @@ use store::{Pins, StoreError};
 
 use crate::judge::approvals::now;
 use crate::judge::pins::record;
-use crate::tree::catalog::{Catalog, Held, Offer};
+use crate::tree::catalog::{Catalog, HeldDefinition, Offer};
 use crate::tree::mount::Mount;
 use crate::tree::port::Opens;
 use crate::tree::role::Role;
 
-/// What a tool's definition says of the risk of a call, beside `annotations`.
+/// Members of a tool's definition about the risk of a call, besides `annotations`.
 const RISKS: [&str; 6] = [key::AUTH_SCOPE, key::COST_CLASS, key::IDEMPOTENT, key::MUTABLE, key::REVERSIBLE, key::SAFETY];
-/// The name under which the one definition of its kind is kept.
+/// Name of the only definition of its kind.
 const INSTRUCTIONS: &str = "instructions";
 
-/// What a server lists of one kind: names and definitions as they came.
-struct Listed {
+/// List of a server, of one kind: names and definitions as they came.
+struct ServerList {
     kind: Kind,
     mode: Mode,
     all: Vec<(String, Bytes)>,
 }
 
-/// The same, each with what is kept of it.
-struct Defined {
+/// List of a server, with its definitions in the form kept.
+struct DefinedList {
     kind: Kind,
     mode: Mode,
     all: Vec<(String, Definition)>,
 }
 
-/// What became of it: of each a verdict, and in place of instructions that wait those that were good last.
-struct Judged {
+/// Verdicts on lists, and the last good instructions in place of waiting ones.
+struct Judgement {
     verdicts: Vec<Vec<Verdict>>,
     before: Option<String>,
 }
 
-/// Takes out of a fresh catalog, of the lists of `kinds`, what waits, and says so in its notes. What is remembered is on the disk then.
-/// `said`: the server's instructions; `old`: the catalog before.
+/// Removes waiting definitions of `kinds` from a fresh catalog and notes them; new ones are on the disk afterwards. `said` are the server's
+/// instructions, `old` is the catalog before.
 pub async fn hold(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), kinds: &[catalog::Kind], said: Option<&str>) {
     let role = **mount.role.load();
     let listed = {
@@ -59,8 +59,8 @@ pub async fn hold(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), kinds
     catalog.instructions = said.map(Arc::from);
     let mut fresh = Vec::new();
     if listed.iter().any(|one| one.mode != Mode::Trust && !one.all.is_empty()) {
-        let Judged { verdicts, before } = judged(mount, (catalog, old), &listed).await;
-        for (Listed { kind, .. }, verdicts) in listed.iter().zip(verdicts) {
+        let Judgement { verdicts, before } = judged(mount, (catalog, old), &listed).await;
+        for (ServerList { kind, .. }, verdicts) in listed.iter().zip(verdicts) {
             let from = catalog.held.len();
             let news: Vec<bool> = verdicts.iter().filter(|one| one.standing != Standing::Accepted).map(|one| one.is_new).collect();
             part(catalog, *kind, verdicts, before.as_deref());
@@ -70,13 +70,13 @@ pub async fn hold(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), kinds
             );
         }
     }
-    told(mount, catalog, fresh);
+    note_fresh(mount, catalog, fresh);
 }
 
-fn listed(catalog: &Catalog, (kinds, said): (&[catalog::Kind], Option<&str>), role: Role, mode: &dyn Fn(Kind) -> Mode) -> Vec<Listed> {
+fn listed(catalog: &Catalog, (kinds, said): (&[catalog::Kind], Option<&str>), role: Role, mode: &dyn Fn(Kind) -> Mode) -> Vec<ServerList> {
     let of = |kind, entries: &mut dyn Iterator<Item = &Entry>| {
         let all = entries.map(|entry| (entry.key.clone(), entry.raw.clone())).collect();
-        Listed { kind, mode: mode(kind), all }
+        ServerList { kind, mode: mode(kind), all }
     };
     let list = |kind: &catalog::Kind| match kind {
         catalog::Kind::Prompts => of(Kind::Prompt, &mut catalog.prompts.iter().map(|offer| &offer.entry)),
@@ -84,21 +84,22 @@ fn listed(catalog: &Catalog, (kinds, said): (&[catalog::Kind], Option<&str>), ro
         catalog::Kind::Templates => of(Kind::Template, &mut catalog.templates.iter()),
         catalog::Kind::Tools => {
             let all = catalog.tools.iter().map(|offer| (offer.entry.key.clone(), as_listed(offer, role))).collect();
-            Listed { kind: Kind::Tool, mode: mode(Kind::Tool), all }
+            ServerList { kind: Kind::Tool, mode: mode(Kind::Tool), all }
         }
     };
     let said = said.filter(|said| !said.trim().is_empty()).map(|said| (INSTRUCTIONS.to_owned(), Bytes::copy_from_slice(said.as_bytes())));
-    let said = Listed { kind: Kind::Instructions, mode: mode(Kind::Instructions), all: said.into_iter().collect() };
+    let said = ServerList { kind: Kind::Instructions, mode: mode(Kind::Instructions), all: said.into_iter().collect() };
     kinds.iter().map(list).chain([said]).collect()
 }
 
-/// A tool's definition. What a gate wrote there for gates belongs to it where that gate is pinned as a server: by that, calls are asked for.
+/// Definition of a tool. The members that a gate writes for gates belong to it if the gate is pinned as a server, since they decide about
+/// approval.
 fn as_listed(offer: &Offer, role: Role) -> Bytes {
     let noted = offer.noted.as_ref().filter(|_| !role.is_vouched());
     noted.and_then(|noted| noted.as_said(&offer.entry.raw)).unwrap_or_else(|| offer.entry.raw.clone())
 }
 
-/// With which list it is judged anew.
+/// Kind of list with which a definition is judged anew.
 pub fn fetched_with(kind: Kind) -> catalog::Kind {
     match kind {
         Kind::Prompt => catalog::Kind::Prompts,
@@ -108,9 +109,9 @@ pub fn fetched_with(kind: Kind) -> catalog::Kind {
     }
 }
 
-async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[Listed]) -> Judged {
+async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed: &[ServerList]) -> Judgement {
     let source = Whose { source: source(mount), opens: Arc::clone(&mount.opens), has_turned: **mount.role.load() == Role::Turned };
-    let owned: Vec<Listed> = listed.iter().map(|one| Listed { all: one.all.clone(), ..*one }).collect();
+    let owned: Vec<ServerList> = listed.iter().map(|one| ServerList { all: one.all.clone(), ..*one }).collect();
     let count = owned.iter().map(|one| one.all.len()).sum();
     let take_in = move || owned.into_iter().map(defined).collect::<Vec<_>>();
     match mount.gate.pinning.judged(count, take_in, move |pins, all| remembered(pins, &source, all)).await {
@@ -120,18 +121,18 @@ async fn judged(mount: &Mount, (catalog, old): (&mut Catalog, &Catalog), listed:
             catalog.notes.push(format!("its definitions can't be pinned: {error}"));
             let role = **mount.role.load();
             let verdicts = listed.iter().map(|one| from_memory(old, role, one)).collect();
-            Judged { verdicts, before: old.instructions.as_deref().map(str::to_owned) }
+            Judgement { verdicts, before: old.instructions.as_deref().map(str::to_owned) }
         }
     }
 }
 
-fn defined(Listed { kind, mode, all }: Listed) -> Defined {
+fn defined(ServerList { kind, mode, all }: ServerList) -> DefinedList {
     let of = |(name, raw): (String, Bytes)| (name, definition(kind, &raw));
-    Defined { kind, mode, all: all.into_iter().map(of).collect() }
+    DefinedList { kind, mode, all: all.into_iter().map(of).collect() }
 }
 
-/// Where what is remembered can't be read, what this gate has listed so far is what is known.
-fn from_memory(old: &Catalog, role: Role, Listed { kind, mode, all }: &Listed) -> Vec<Verdict> {
+/// Judges by this gate's last catalog where the store can't be read.
+fn from_memory(old: &Catalog, role: Role, ServerList { kind, mode, all }: &ServerList) -> Vec<Verdict> {
     let entry = |entry: &Entry| (entry.key.clone(), entry.raw.clone());
     let before: Vec<(String, Bytes)> = match kind {
         Kind::Instructions => {
@@ -156,7 +157,7 @@ fn from_memory(old: &Catalog, role: Role, Listed { kind, mode, all }: &Listed) -
     verdicts
 }
 
-/// A definition as the catalog keeps it.
+/// Definition as the catalog keeps it.
 fn plain(kind: Kind, raw: &[u8]) -> Cow<'_, [u8]> {
     if kind == Kind::Instructions {
         return hidden::without(&String::from_utf8_lossy(raw)).into_bytes().into();
@@ -164,7 +165,7 @@ fn plain(kind: Kind, raw: &[u8]) -> Cow<'_, [u8]> {
     hidden::cleaned(raw).map_or(Cow::Borrowed(raw), Cow::Owned)
 }
 
-/// Keeps of one list what is good, and notes the rest as held.
+/// Keeps the good part of a list, and notes the rest as held.
 fn part(catalog: &mut Catalog, kind: Kind, verdicts: Vec<Verdict>, before: Option<&str>) {
     let held = &mut catalog.held;
     match kind {
@@ -173,7 +174,7 @@ fn part(catalog: &mut Catalog, kind: Kind, verdicts: Vec<Verdict>, before: Optio
                 return;
             };
             catalog.instructions = before.map(Arc::from);
-            held.push(Held { kind, key: INSTRUCTIONS.to_owned(), place: None, why, standing });
+            held.push(HeldDefinition { kind, key: INSTRUCTIONS.to_owned(), place: None, why, standing });
         }
         Kind::Prompt => parted(&mut catalog.prompts, kind, verdicts, held, offered),
         Kind::Resource => parted(Arc::make_mut(&mut catalog.resources), kind, verdicts, held, |entry| (entry.key, None)),
@@ -188,7 +189,13 @@ fn offered(offer: Offer) -> (String, Option<Place>) {
 
 type Place = (Arc<str>, Arc<banyan_model::Route>);
 
-fn parted<T>(all: &mut Vec<T>, kind: Kind, verdicts: Vec<Verdict>, held: &mut Vec<Held>, named: impl Fn(T) -> (String, Option<Place>)) {
+fn parted<T>(
+    all: &mut Vec<T>,
+    kind: Kind,
+    verdicts: Vec<Verdict>,
+    held: &mut Vec<HeldDefinition>,
+    named: impl Fn(T) -> (String, Option<Place>),
+) {
     if verdicts.iter().all(|one| one.standing == Standing::Accepted) {
         return;
     }
@@ -197,12 +204,12 @@ fn parted<T>(all: &mut Vec<T>, kind: Kind, verdicts: Vec<Verdict>, held: &mut Ve
             all.push(one);
         } else {
             let (key, place) = named(one);
-            held.push(Held { kind, key, place, why, standing });
+            held.push(HeldDefinition { kind, key, place, why, standing });
         }
     }
 }
 
-/// How it is called where people read of it.
+/// Name of a definition for people.
 pub fn named(mount: &str, kind: Kind, name: &str) -> String {
     match kind {
         Kind::Instructions | Kind::Tool => format!("{mount}.{name}"),
@@ -210,7 +217,7 @@ pub fn named(mount: &str, kind: Kind, name: &str) -> String {
     }
 }
 
-fn told(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
+fn note_fresh(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
     if !fresh.is_empty() {
         tracing::warn!(mount = %mount.config.name, definitions = fresh.len(), "definitions wait: `banyan pins` shows them");
         record(&mount.gate.record, fresh);
@@ -228,7 +235,7 @@ fn told(mount: &Mount, catalog: &mut Catalog, fresh: Vec<String>) {
     }
 }
 
-/// Takes out of a fresh catalog, of the lists of `kinds` and the instructions, what nobody sees in their texts; all else stays byte for byte.
+/// Removes invisible characters from the texts of `kinds` and the instructions; every other byte stays.
 pub fn clean(catalog: &mut Catalog, kinds: &[catalog::Kind]) {
     catalog.instructions = catalog.instructions.take().map(|said| hidden::without(&said).into());
     kinds.iter().for_each(|kind| clean_list(catalog, *kind));
@@ -248,13 +255,13 @@ fn clean_list(catalog: &mut Catalog, kind: catalog::Kind) {
     }
 }
 
-/// What is done with each kind of a mount's definitions.
+/// Mode for a kind of a mount's definitions.
 fn mode(config: &Config, mount: &Mount, role: Role, kind: Kind) -> Mode {
     let pins = &config.pins;
     let usual = if role.is_vouched() {
         pins.gates
     } else if mount.registration.is_some() || is_rooms(mount) {
-        // Participants come by themselves, as servers do that register.
+        // Participants come by themselves, like servers that register.
         pins.registered
     } else {
         pins.mode
@@ -264,18 +271,18 @@ fn mode(config: &Config, mount: &Mount, role: Role, kind: Kind) -> Mode {
     own.unwrap_or(mode)
 }
 
-/// Checks whether the server of `mount`, which says that it is a gate, said so when it was first seen; remembered from now on, if it was never seen.
+/// Checks that the server of `mount`, which claims to be a gate, claimed so when first seen; an unseen server is remembered.
 ///
 /// # Errors
-/// When that can't be read or written.
+/// If the store can't be read or written.
 pub async fn was_gate(mount: &Mount) -> Result<bool, StoreError> {
     let source = source(mount);
-    // Where gates are pinned, what is pinned may be a gate's from before it was written down which are.
+    // Where gates are pinned, old pins may be those of a gate from before gates were recorded as such.
     let is_pinned_as_gate = mount.gate.config.load().pins.gates != Mode::Trust;
     mount.gate.pinning.judged(0, || (), move |pins, ()| pins.was_gate(&source, is_pinned_as_gate, now())).await
 }
 
-/// By what a mount's server is known again. Its environment and headers hold what changes, such as tokens, and say little of who it is.
+/// Identity of a mount's server for pins. Leaves out environment and headers, which hold changing things such as tokens.
 pub fn source(mount: &Mount) -> Source {
     let server = match &mount.registration {
         Some(registration) => format!("registered by {}", registration.principal),
@@ -285,27 +292,27 @@ pub fn source(mount: &Mount) -> Source {
     Source { mount: mount.config.name.to_string(), server }
 }
 
-/// By what the server of a tool is known again, in hexadecimal: of a mount of rooms the participant who offers it.
+/// Identity of a tool's server, in hexadecimal: for a mount of rooms, of the participant who offers the tool.
 pub fn server(mount: &Mount, tool: &str) -> String {
     let source = source(mount);
     if is_rooms(mount) { of_participant(&source, mount.opens.part_of(tool)).server } else { source.server }
 }
 
-/// By what the servers of a mount are known again: one, or of the mount of rooms each participant by itself.
+/// Identities of a mount's servers: a single one, or one for each participant in a mount of rooms.
 struct Whose {
     source: Source,
     opens: Arc<dyn Opens>,
-    /// The server says that it is a gate, which it was not when it was first seen.
+    /// The server claims to be a gate, but did not when first seen.
     has_turned: bool,
 }
 
 impl Whose {
-    /// Whose a definition of this name is.
-    fn of(&self, name: &str) -> Source {
+    /// Identity of the owner of a name.
+    fn of_name(&self, name: &str) -> Source {
         if self.opens.has_parts() { of_participant(&self.source, self.opens.part_of(name)) } else { self.source.clone() }
     }
 
-    /// Whether two definitions are of one.
+    /// Checks that two names have the same owner.
     fn is_one(&self, a: &str, b: &str) -> bool {
         !self.opens.has_parts() || self.opens.part_of(a) == self.opens.part_of(b)
     }
@@ -316,7 +323,7 @@ fn of_participant(rooms: &Source, whose: &str) -> Source {
     Source { mount: rooms.mount.clone(), server }
 }
 
-/// By what the servers of a mount are known again that are there at present.
+/// Identities of a mount's servers at present.
 pub fn sources(mount: &Mount) -> Vec<Source> {
     let source = source(mount);
     if !is_rooms(mount) {
@@ -332,14 +339,14 @@ fn is_rooms(mount: &Mount) -> bool {
     mount.opens.has_parts()
 }
 
-/// Judges lists and remembers what is new in them.
-fn remembered(pins: &mut dyn Pins, whose: &Whose, listed: Vec<Defined>) -> Result<Judged, StoreError> {
-    let mut found = Judged { verdicts: Vec::with_capacity(listed.len()), before: None };
-    for Defined { kind, mode, all } in listed {
+/// Judges lists and remembers new definitions.
+fn remembered(pins: &mut dyn Pins, whose: &Whose, listed: Vec<DefinedList>) -> Result<Judgement, StoreError> {
+    let mut found = Judgement { verdicts: Vec::with_capacity(listed.len()), before: None };
+    for DefinedList { kind, mode, all } in listed {
         let mut verdicts = Vec::with_capacity(all.len());
-        // What one lists stands together.
+        // Names of one owner are adjacent.
         for own in all.chunk_by(|(a, _), (b, _)| whose.is_one(a, b)) {
-            let source = whose.of(own.first().map_or("", |(name, _)| name));
+            let source = whose.of_name(own.first().map_or("", |(name, _)| name));
             verdicts.extend(remembered_of(pins, &source, (kind, mode, whose.has_turned), own)?);
         }
         if kind == Kind::Instructions && verdicts.iter().any(|one: &Verdict| one.standing != Standing::Accepted) {
@@ -350,7 +357,7 @@ fn remembered(pins: &mut dyn Pins, whose: &Whose, listed: Vec<Defined>) -> Resul
     Ok(found)
 }
 
-/// The same of what one server lists of one kind.
+/// Judges a list of one owner and remembers new definitions.
 fn remembered_of(
     pins: &mut dyn Pins,
     source: &Source,
@@ -364,7 +371,7 @@ fn remembered_of(
         verdict.why = Why::BecameGate;
     }
     let new = verdicts.iter().zip(all).filter(|(verdict, (_, definition))| {
-        // Thousands of files that say nothing of themselves need not be remembered.
+        // Thousands of files without a description need not be remembered.
         let is_data = kind.comes_and_goes() && verdict.standing == Standing::Accepted && mode == Mode::Pin && definition.is_bare();
         verdict.is_new && !is_data
     });

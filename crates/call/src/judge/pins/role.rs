@@ -1,4 +1,4 @@
-//! The part that the server of a mount plays, found out by what is remembered of it. What follows from a part is not known here.
+//! The role of a mount's server, from its capabilities and its past. Does not know the consequences of a role.
 
 use mcp_proto::mcpax::{self, Peer};
 
@@ -6,7 +6,7 @@ use crate::judge::pins::was_gate;
 use crate::tree::mount::Mount;
 use crate::tree::role::Role;
 
-/// The role of the server of `mount`, which has these capabilities.
+/// Finds the role of the server of `mount`, with these capabilities.
 pub async fn role_of(mount: &Mount, capabilities: &[u8]) -> Role {
     let declares = matches!(mcpax::peer(capabilities), Peer::Gate(_)) && !mount.opens.has_parts();
     if !declares {
@@ -21,14 +21,14 @@ pub async fn role_of(mount: &Mount, capabilities: &[u8]) -> Role {
         Ok(false) => Role::Turned,
         Err(error) => {
             tracing::error!(mount = %mount.config.name, %error, "which servers were gates before can't be read");
-            // What it was since this gate was started is all that is known.
+            // Without a store, only the time since this gate's start is known.
             let is_first = mount.negotiated().is_none();
             if is_first || mount.role.load().is_gate() { known } else { Role::Turned }
         }
     }
 }
 
-/// Checks whether a server that registered as a gate may be one by what it proved, or by what the configuration says of all that register.
+/// Checks that a server registered as a gate may be one: by its proof, or by the configuration for all.
 fn is_vouched(mount: &Mount) -> bool {
     let config = mount.gate.config.load();
     let trusts_all = config.registry.as_ref().is_some_and(|registry| registry.trust_gates);

@@ -1,5 +1,4 @@
-//! Pinned definitions as people are shown them: what differs from the one that was good before, with everything that nobody would see
-//! written out. Nothing is decided here.
+//! Pinned definitions for people: differences from the last good one, with invisible characters written out. Decides nothing.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,48 +8,47 @@ use policy::pin::{Concern, Kind, Other, Others, Standing, Why, concerns, differe
 use serde::{Deserialize, Serialize};
 use store::pins::{Pin, Source};
 
-/// `GET /-/pins`.
+/// Answer to `GET /-/pins`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PinsShown {
-    /// By mount: tools first, each by its name.
+    /// By mount: tools first, each by name.
     pub pins: Vec<PinShown>,
 }
 
-/// One definition.
+/// Definition in the admin API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PinShown {
-    /// The mount.
     pub mount: String,
-    /// The tool, as its server names it; or what `kind` says: a prompt's name, a resource's URI, a template, `instructions`.
+    /// Server's own name of the tool; or by `kind` a prompt's name, a resource's URI, a template, `instructions`.
     pub tool: String,
-    /// What it is a definition of.
     #[serde(default)]
     pub kind: Kind,
     /// SHA-256 of the definition, in hexadecimal.
     pub hash: String,
     /// `accepted`, `held` or `refused`.
     pub standing: Standing,
-    /// `new`, `changed` or `replaced`: why it waits, or did.
+    /// `new`, `changed` or `replaced`: the reason for waiting.
     pub why: Why,
     /// Since when: Unix time, in seconds.
     pub since: u64,
-    /// What it says: canonical JSON, with characters that nobody sees written out.
+    /// Canonical JSON of the definition, with invisible characters written out.
     pub definition: String,
-    /// What differs from the last one that was good, where there was one.
+    /// Differences from the last good definition, if any.
     pub differences: Vec<Difference>,
-    /// What to know about it before taking it.
+    /// Warnings to read before accepting.
     pub concerns: Vec<Concern>,
 }
 
 impl PinShown {
-    /// How it is called where people read of it.
+    /// Name of the definition for people.
     pub fn named(&self) -> String {
         crate::judge::pins::judged::named(&self.mount, self.kind, &self.tool)
     }
 }
 
-/// Those of `sources`, where servers are known; those that are good only where `all` are wanted. What one costs does not grow with their number.
-pub fn of(mut kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsShown {
+/// Shows definitions of `sources`, if servers are known, and accepted ones only with `all`. The cost of each does not grow with their
+/// number.
+pub fn of_pins(mut kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsShown {
     let sources: Option<BTreeSet<&Source>> = sources.map(|sources| sources.iter().collect());
     kept.retain(|pin| sources.as_ref().is_none_or(|sources| sources.contains(&pin.source)));
     let mut good: HashMap<Whose<'_>, Good<'_>> = HashMap::new();
@@ -63,7 +61,7 @@ pub fn of(mut kept: Vec<Pin>, sources: Option<&[Source]>, all: bool) -> PinsShow
     PinsShown { pins: wanted.map(|pin| shown(pin, good.get(&whose(pin)).and_then(|good| good.besides(pin)), &others)).collect() }
 }
 
-/// Of what a definition is one: the mount and its server, what it defines, and the name.
+/// Identity of a definition: mount, server, kind and name.
 type Whose<'a> = (&'a str, &'a str, Kind, &'a str);
 
 fn whose(pin: &Pin) -> Whose<'_> {
@@ -84,7 +82,7 @@ impl<'a> Good<'a> {
         }
     }
 
-    /// The newest that is another one.
+    /// Newest good definition other than this.
     fn besides(&self, pin: &Pin) -> Option<&'a Pin> {
         self.0.filter(|good| good.definition != pin.definition).or(self.1)
     }

@@ -1,4 +1,4 @@
-//! The last decisions that somebody may ask about: whatever was not simply allowed. Bounded, in memory only; the record is elsewhere.
+//! Recent decisions that people may ask about: everything not simply allowed. Bounded, in memory only; not the record.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use runtime::random;
 
-/// How many are kept.
+/// Decisions kept.
 const KEPT: usize = 4096;
-/// Longer names are cut.
+/// Longest name kept; longer ones are cut.
 const MOST_CHARS: usize = 512;
 
-/// The id of one decision.
+/// Id of a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecisionId(u64);
 
@@ -27,82 +27,76 @@ impl fmt::Display for DecisionId {
     }
 }
 
-/// One decision: `GET /-/decisions`.
+/// Decision in the admin API: `GET /-/decisions`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Its id.
     pub id: String,
-    /// When, in seconds since 1970.
+    /// Time, in seconds since 1970.
     pub at: u64,
-    /// Who asked.
     pub principal: String,
-    /// By what it is known: `certificate`, `issuer`, `local`, `parent` or `token`.
+    /// Kind of its credential: `certificate`, `issuer`, `local`, `parent` or `token`.
     pub kind: String,
-    /// The groups and roles it has.
+    /// Groups and roles of the principal.
     pub groups: Vec<String>,
-    /// What the program calls itself.
+    /// Name by which the client program calls itself.
     pub client: String,
     /// `call`, `prompt`, `read` or `send`.
     pub action: String,
-    /// What was asked for: its name in the tree, or what the caller wrote where there is nothing of that name.
+    /// Name in the tree, or the caller's own text for an unknown name.
     pub resource: String,
-    /// What else rules may have read, by its name in them: of arguments their shape, for their values may be secret.
+    /// Other inputs of rules, by name; of arguments only the shape, since values may be secret.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, String>,
     /// `allow`, `gate` or `deny`.
     pub effect: String,
-    /// `forbidden`, `not_permitted`, `policy_error`, `gated`, `permitted`, or `unknown`: there is nothing of that name.
+    /// `forbidden`, `not_permitted`, `policy_error`, `gated`, `permitted`, or `unknown` for an unknown name.
     pub cause: String,
-    /// What was wrong with a rule that failed.
+    /// Error of a rule that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The rules that made it.
+    /// Rules that decided.
     pub rules: Vec<DecidedRule>,
-    /// What it would be if rules in shadow mode were in force, where that differs.
+    /// Decision if rules in shadow mode were in force, where different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<DecidedShadow>,
-    /// Whether it comes from the record, which holds less: not how the caller was known, and of rules their names only. Their texts are those
-    /// of today.
+    /// The decision comes from the record, which lacks the caller's credential and has only names of rules, whose texts are those of today.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded: bool,
 }
 
-/// A rule that made a decision.
+/// Rule behind a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecidedRule {
-    /// Its name.
     pub id: String,
-    /// The line of the file where it begins.
+    /// Line of the file where the rule begins.
     pub line: usize,
-    /// What whoever is refused can do.
+    /// Remedy for the refused caller.
     pub remedy: Option<String>,
-    /// Its text.
     pub text: String,
 }
 
-/// What rules in shadow mode would do.
+/// Decision of rules in shadow mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecidedShadow {
     /// `allow`, `gate` or `deny`.
     pub effect: String,
-    /// Why.
     pub cause: String,
-    /// The rules that would make it so.
+    /// Rules that would decide.
     pub rules: Vec<DecidedRule>,
 }
 
-/// What a decision was about.
+/// Facts of a decision.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
     pub subject: &'a Subject,
     pub action: Action,
-    /// Its name, which is asked for only where somebody will read it.
+    /// Name of the resource, made only if it will be read.
     pub resource: &'a dyn Fn() -> String,
-    /// What else was at hand, likewise.
+    /// Other inputs, made only if they will be read.
     pub inputs: &'a dyn Fn() -> BTreeMap<String, String>,
 }
 
-/// The last ones.
+/// Recent decisions.
 pub struct Decisions {
     next: AtomicU64,
     kept: Mutex<VecDeque<Decision>>,
@@ -122,12 +116,12 @@ impl Decisions {
         Self { next: AtomicU64::new(first), kept: Mutex::default() }
     }
 
-    /// An id that no other decision of this run has.
+    /// Draws an id, unique in this run.
     pub fn id(&self) -> DecisionId {
         DecisionId(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Keeps a decision that somebody may ask about, and gives its id.
+    /// Keeps a decision that people may ask about, and returns its id.
     pub fn keep(&self, facts: Facts<'_>, verdict: &Verdict) -> DecisionId {
         let id = self.id();
         if verdict.effect != Effect::Allow || verdict.shadow.is_some() {
@@ -136,21 +130,21 @@ impl Decisions {
         id
     }
 
-    /// The same for a name that means nothing.
+    /// Keeps a decision about an unknown name, and returns its id.
     pub fn keep_unknown(&self, facts: Facts<'_>) -> DecisionId {
         let id = self.id();
         self.push(Decision { cause: "unknown".into(), ..about(id, facts) });
         id
     }
 
-    /// The decision of that id; without one the last ones, the newest first.
+    /// Finds a decision by id; without an id the last ones, newest first.
     pub fn find(&self, id: Option<&str>) -> Vec<Decision> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = kept.iter().rev().filter(|one| id.is_none_or(|id| one.id == id));
         wanted.take(if id.is_some() { 1 } else { 100 }).cloned().collect()
     }
 
-    /// For each rule by its name how many of those kept it made, and how many it would have made otherwise in shadow mode.
+    /// Counts for each rule, by name, the kept decisions it made, and those it would have changed in shadow mode.
     pub fn tally(&self) -> HashMap<String, (usize, usize)> {
         let mut tally: HashMap<String, (usize, usize)> = HashMap::new();
         for one in self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter() {

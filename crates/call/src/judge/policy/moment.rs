@@ -1,15 +1,15 @@
-//! What time it is or was, as rules ask for it. Only reads the clock.
+//! Time as rules ask for it. Only reads the clock.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use policy::decide::Moment;
 
-/// Now, in that zone.
+/// Reads the present time in a zone.
 pub fn now(zone: &TimeZone) -> Moment {
     at(Timestamp::now(), zone)
 }
 
-/// Any other time.
+/// Converts any other time.
 pub fn at(when: Timestamp, zone: &TimeZone) -> Moment {
     let local = zone.to_datetime(when);
     Moment {

@@ -1,4 +1,5 @@
-//! What callers have spent of their budgets (AX-48), and giving it back where a call never left. What fits is decided in the crate `policy`.
+//! Spending of callers from their budgets (AX-48), and its return for a call that never left. Does not judge what fits; the crate `policy`
+//! does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,39 +14,37 @@ use store::{BudgetAccount, Budgets, CallerPurse};
 
 use crate::tree::caller::Caller;
 
-/// What a call has taken. Unless it is kept, it is given back when this is dropped.
+/// Cost taken for a call, given back on drop unless kept.
 #[derive(Debug)]
 pub struct Spending {
     purse: Arc<dyn CallerPurse>,
     held: Option<Held<BudgetAccount>>,
 }
 
-/// How one account stands: in `GET /-/status`.
+/// State of an account, in `GET /-/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetStatus {
-    /// The budget's name.
     pub budget: String,
-    /// Who spends.
     pub principal: String,
-    /// The beginning of the session's id, where each is counted by itself.
+    /// Beginning of the session's id, for a budget counted by session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Calls in the last minute.
     pub calls_in_minute: u64,
-    /// How many are allowed.
     pub max_calls_per_minute: Option<u32>,
-    /// Calls that changed something.
     pub mutable_calls: u64,
-    /// How many are allowed.
     pub max_mutable_calls_per_session: Option<u64>,
-    /// Cost units.
     pub cost_units: u64,
-    /// How many are allowed.
     pub max_cost_units_per_session: Option<u64>,
 }
 
-/// Takes what a call costs from the budgets that concern its caller; `None`: none does. The name of the budget with no room otherwise.
-pub fn take(budget: &dyn Budgets, config: &Config, caller: &Caller, charge: Charge) -> Result<Option<Spending>, (Arc<str>, Exceeded)> {
+/// Takes the cost of a call from its caller's budgets; `None` if no budget applies. The error names the budget without room.
+pub fn take_budget(
+    budget: &dyn Budgets,
+    config: &Config,
+    caller: &Caller,
+    charge: Charge,
+) -> Result<Option<Spending>, (Arc<str>, Exceeded)> {
     let name = &caller.principal.name;
     let session = caller.session.as_ref().map(|session| &session.id);
     let concerned = config.budgets.iter().filter(|budget| concerns(budget, name));
@@ -61,13 +60,13 @@ pub fn take(budget: &dyn Budgets, config: &Config, caller: &Caller, charge: Char
     }
 }
 
-/// Ends the sessions of callers who have made no call for long.
+/// Ends accounts of callers without a call for long.
 pub fn sweep(budget: &dyn Budgets, config: &Config) {
     let idle = config.budgets.iter().filter_map(|budget| budget.idle).chain([config.limits.session_idle]).max();
     budget.forget_idle(idle.unwrap_or(Duration::ZERO));
 }
 
-/// Reads how the accounts of budgets that there are stand, by caller.
+/// Reads the state of the accounts of existing budgets, by caller.
 pub fn status(budget: &dyn Budgets, config: &Config) -> Vec<BudgetStatus> {
     let mut rows = Vec::new();
     for (principal, (name, session), spent) in budget.spent() {
@@ -88,7 +87,7 @@ pub fn status(budget: &dyn Budgets, config: &Config) -> Vec<BudgetStatus> {
     rows
 }
 
-/// What whoever goes by that name may spend in a session: the least of each that any budget leaves (AX-21).
+/// Limits of a principal in a session: the least left by any budget (AX-21).
 pub fn budget_of(config: &Config, principal: &str) -> mesh_proto::message::Budget {
     let limits = || config.budgets.iter().filter(|budget| concerns(budget, principal)).map(|budget| budget.limits);
     mesh_proto::message::Budget {
@@ -102,7 +101,7 @@ fn concerns(budget: &Budget, principal: &str) -> bool {
     budget.principals.iter().any(|glob| Glob::new(glob).matches(principal))
 }
 
-/// What a call costs: one whose tool says nothing of itself changes something (AX-33). `None`: it is not counted.
+/// Cost of a call; `None` if calls of the method are not counted. A tool without annotation counts as changing something (AX-33).
 pub fn charge(method: Method, annotation: Option<&mesh_proto::annotation::Annotation>) -> Option<Charge> {
     match method {
         Method::Complete | Method::Confirm | Method::LogLevel | Method::Subscribe | Method::TaskList | Method::Trace => None,
@@ -121,7 +120,7 @@ pub fn charge(method: Method, annotation: Option<&mesh_proto::annotation::Annota
 }
 
 impl Spending {
-    /// The call has left: what it cost stays spent.
+    /// Notes that the call has left, so that its cost stays spent.
     pub fn keep(&mut self) {
         self.held = None;
     }

@@ -1,4 +1,4 @@
-//! What the record is told of rules: which are in force from here on, and which are not any more. Decides nothing.
+//! Records of rules: which come into force and which go. Decides nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use config::resolved::Config;
 use crate::judge::approvals::policy_version;
 use crate::tree::gate::Recorder;
 
-/// Records that what `old` says of what may happen gave way to `new`; without an old one, that it holds from the start.
+/// Records the change of rules from `old` to `new`, or without `old` the rules at the start.
 pub fn changed(recorder: &Recorder, old: Option<&Config>, new: &Config) {
     let version = policy_version(new);
     if old.map_or_else(|| new.policy.is_none() && new.gate.is_none(), |old| policy_version(old) == version) {
@@ -24,7 +24,7 @@ fn rules(config: &Config) -> BTreeMap<String, String> {
     rules.map(|rule| (rule.id.to_string(), rule.text.to_string())).collect()
 }
 
-/// `+ NAME` came, `- NAME` went, `~ NAME` says something else.
+/// Changes of rules: `+ NAME` came, `- NAME` went, `~ NAME` has another text.
 fn lines(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Vec<String> {
     let gone = old.keys().filter(|id| !new.contains_key(*id)).map(|id| format!("- {id}"));
     let other = new.iter().filter_map(|(id, text)| match old.get(id) {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_rules_came_went_and_changed_is_told_by_their_names() {
+    fn changed_rules_are_listed_by_name() {
         let rules = |all: &[(&str, &str)]| all.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect();
         let (old, new) = (rules(&[("a", "1"), ("b", "1"), ("c", "1")]), rules(&[("b", "1"), ("c", "2"), ("d", "1")]));
         assert_eq!(lines(&old, &new), ["- a", "~ c", "+ d"]);

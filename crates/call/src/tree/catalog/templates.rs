@@ -1,36 +1,34 @@
-//! The templates of one mount as URIs are held against them: those that wait until somebody looks at them, and those that are listed. Why one
-//! waits is not decided here.
+//! Matching of URIs against a mount's templates: those that wait for a person's decision, and those listed. Does not decide which wait.
 
 use std::sync::OnceLock;
 
 use mcp_proto::resource_index::{Effort, Fit, Templates};
 use policy::pin::Kind;
 
-use crate::tree::catalog::{Catalog, Held};
+use crate::tree::catalog::{Catalog, HeldDefinition};
 
-/// Made when somebody asks, of a catalog that is not changed any more: a copy of it has its own.
+/// Compiled templates, made on first use of a finished catalog. A copied catalog compiles its own.
 #[derive(Debug, Default)]
-pub struct Sought {
+pub struct CompiledTemplates {
     listed: OnceLock<Templates>,
     waiting: OnceLock<Templates>,
 }
 
-impl Clone for Sought {
+impl Clone for CompiledTemplates {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Sought {
+impl PartialEq for CompiledTemplates {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
 impl Catalog {
-    /// What waits and is the only thing of this mount that a URI belongs to. Where that takes more than the bounded effort, the URI is taken
-    /// to belong to what waits.
-    pub fn holds_back(&self, uri: &str, effort: &mut Effort) -> Option<&Held> {
+    /// Finds the waiting entry to which a URI belongs, unless a listed one matches too. A URI too costly to match counts as waiting.
+    pub fn holds_back(&self, uri: &str, effort: &mut Effort) -> Option<&HeldDefinition> {
         if self.held.is_empty() {
             return None;
         }
@@ -43,7 +41,7 @@ impl Catalog {
         })
     }
 
-    fn waiting_template(&self, uri: &str, effort: &mut Effort) -> Option<&Held> {
+    fn waiting_template(&self, uri: &str, effort: &mut Effort) -> Option<&HeldDefinition> {
         let templates = || self.held.iter().filter(|held| held.kind == Kind::Template);
         let itself = templates().find(|held| held.key == uri);
         itself.or_else(|| match self.waiting().find(uri, effort) {
@@ -70,12 +68,12 @@ mod tests {
     use super::*;
 
     fn catalog(waiting: impl IntoIterator<Item = String>) -> Catalog {
-        let held = |key| Held { kind: Kind::Template, key, place: None, why: Why::New, standing: Standing::Held };
+        let held = |key| HeldDefinition { kind: Kind::Template, key, place: None, why: Why::New, standing: Standing::Held };
         Catalog { held: waiting.into_iter().map(held).collect(), ..Catalog::default() }
     }
 
     #[test]
-    fn h5_a_template_that_waits_is_found_among_many_and_what_can_not_be_told_waits() {
+    fn h5_a_waiting_template_is_found_among_many() {
         let many = catalog((0..50_000).map(|n| format!("x:{n}/{{a}}")));
         let mut effort = Effort::default();
         assert_eq!(many.holds_back("x:777/y", &mut effort).map(|held| &*held.key), Some("x:777/{a}"));

@@ -1,5 +1,4 @@
-//! The mounts of a gate and the tree that they make: which there are, when their lists changed, and waiting for them to start. How a mount
-//! is kept alive is not known here.
+//! Mounts of a gate and their tree: changes of lists, and waiting for mounts to start. Does not keep mounts alive.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,21 +17,21 @@ use crate::tree::port::Instance;
 use crate::tree::snapshot::Tree;
 use crate::words::session::Session;
 
-/// How long the first lists wait for servers that are starting.
+/// Longest wait of first lists for starting servers.
 const STARTUP_WAIT: Duration = Duration::from_secs(5);
 
-/// The mounts, and the tree.
+/// Mounts of a gate, and their tree.
 pub struct Mounts {
     pub tree: ArcSwap<Tree>,
     pub all: ArcSwap<Vec<Arc<Mount>>>,
-    /// Wakes whoever waits for mounts to settle.
+    /// Wakes those who wait for mounts to settle.
     pub changed: Notify,
     publishing: Mutex<()>,
     started: Instant,
 }
 
 impl Mounts {
-    /// No mount yet.
+    /// Begins without mounts.
     pub fn new(config: Arc<Config>) -> Self {
         Self {
             tree: ArcSwap::from_pointee(Tree::new(config)),
@@ -43,12 +42,12 @@ impl Mounts {
         }
     }
 
-    /// Keeps everybody else from changing which mounts there are.
+    /// Locks the set of mounts against changes.
     pub fn publishing(&self) -> MutexGuard<'_, ()> {
         self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The mount of this name.
+    /// Finds a mount by name.
     pub fn find(&self, name: &str) -> Option<Arc<Mount>> {
         self.all.load().iter().find(|m| m.config.name.as_str() == name).cloned()
     }
@@ -58,9 +57,9 @@ impl Mounts {
         self.is_settled_in(None)
     }
 
-    /// The same of one mount, where there is one.
+    /// Checks that no mount of `scope` is in its first start.
     pub fn is_settled_in(&self, scope: Option<&Segment>) -> bool {
-        // Who registers begins when it likes: nobody waits for it.
+        // Registered servers begin at a time of their own, and nobody waits for them.
         let within = |m: &Mount| m.registration.is_none() && scope.is_none_or(|s| *s == m.config.name);
         self.all.load().iter().all(|m| !within(m) || m.state.load().phase != Phase::Starting)
     }
@@ -81,7 +80,7 @@ impl Mounts {
         drop(tokio::time::timeout(longest, waiting).await);
     }
 
-    /// The mount of this name, once it has another connection than `old`; `None` where it has none for so long.
+    /// Waits up to `longest` for a mount to have a connection other than `old`; `None` if none came.
     pub async fn reconnected(&self, name: &Segment, old: &Arc<Instance>, longest: Duration) -> Option<Arc<Mount>> {
         let waiting = async {
             loop {
@@ -101,19 +100,19 @@ impl Mounts {
         tokio::time::timeout(longest, waiting).await.ok()
     }
 
-    /// How long a list may still wait: what is not there some time after the start comes as a change.
+    /// Time for which a list may still wait; later arrivals come as changes.
     pub fn startup_wait(&self) -> Duration {
         STARTUP_WAIT.saturating_sub(self.started.elapsed())
     }
 
-    /// Waits a little for a mount in its first start; `false`: it is in none.
+    /// Waits a little for a mount in its first start; `false` if it is in none.
     pub async fn started(&self, name: &str) -> bool {
         let Some(mount) = self.find(name).filter(|m| m.state.load().phase == Phase::Starting) else { return false };
         mount.settle(STARTUP_WAIT).await;
         true
     }
 
-    /// Passes a client's notification on to the connections that are its own, where it says nothing but what MCP has it say.
+    /// Passes a client's notification on to its own connections, unless it has members beyond MCP.
     pub async fn to_own_connections(&self, session: &Arc<Session>, notification: &Notification) {
         for mount in self.all.load_full().iter() {
             if let Some(instance) = mount.own_of(session) {
@@ -124,7 +123,7 @@ impl Mounts {
 }
 
 impl GateTree {
-    /// A mount's lists changed: the tree is made anew, and whoever wants to know is told.
+    /// Publishes changed lists of a mount: makes the tree anew, and notifies listeners.
     pub fn publish(&self, mount: &Segment, kinds: &[Kind]) {
         self.rebuild();
         self.mounts_changed();
@@ -132,14 +131,14 @@ impl GateTree {
         self.mounts.changed.notify_waiters();
     }
 
-    /// What is known of a mount's tools changed: only who sees that is told.
+    /// Publishes changed annotations of a mount, to those who see annotations.
     pub fn reannotate(&self, mount: &Mount) {
         mount.note_anew();
         self.rebuild();
         self.hub.annotations_changed(&mount.config.name);
     }
 
-    /// To be called by one at a time.
+    /// Replaces the mounts. Callers take turns by [`Mounts::publishing`].
     pub fn replace(&self, mounts: Vec<Arc<Mount>>) {
         let names: HashSet<&str> = mounts.iter().map(|m| m.config.name.as_str()).collect();
         self.record.metrics.retain_mounts(|name| names.contains(name));
@@ -148,14 +147,14 @@ impl GateTree {
         self.hub.left.change(&old, &self.mounts.all.load());
     }
 
-    /// The gates that stand below mounts may be others.
+    /// Notes that the gates below mounts may have changed.
     pub fn mounts_changed(&self) {
         if let Some(mesh) = self.mesh() {
             mesh.mounts_changed();
         }
     }
 
-    /// The ids of this gate and of all gates below it, mounted or registered.
+    /// Ids of this gate and of all gates below, mounted or registered.
     pub fn gates(&self, tree: &Tree) -> BTreeSet<String> {
         let registered = self.mesh().map(|mesh| mesh.registered()).unwrap_or_default();
         let mounted = tree.gates_below().into_iter().map(str::to_owned);
@@ -167,7 +166,7 @@ impl GateTree {
         self.remake();
     }
 
-    /// To be called by one at a time.
+    /// Makes the tree anew. Callers take turns by [`Mounts::publishing`].
     fn remake(&self) {
         let tree = self.mounts.tree.load().then(self.config.load_full(), &self.mounts.all.load());
         self.mounts.tree.store(Arc::new(tree));

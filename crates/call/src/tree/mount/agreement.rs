@@ -1,4 +1,4 @@
-//! Agreements of a stateless server: what it will tell of, and for how long its lists are good by its own word. Asking it is not done here.
+//! Agreements of a stateless server: the changes it announces, and the life of its lists by its own word. Does not ask the server.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use tokio::time::Instant;
 
 use crate::tree::port::Instance;
 
-/// No list is taken to be good for longer than this, whatever its server says.
+/// Longest life of a list, whatever its server says.
 const LONGEST_FRESH: Duration = Duration::from_secs(3600);
 
-/// Until when the lists that were fetched last are good, by what their server said of them (`ttlMs`; MCP 2026-07-28, caching).
+/// End of life of the lists last fetched, by their server's `ttlMs` (MCP 2026-07-28, caching).
 #[derive(Debug, Default)]
 pub struct Freshness(watch::Sender<Option<Instant>>);
 
 impl Freshness {
-    /// All lists are being fetched: nothing is known until they are there.
+    /// Notes that all lists are being fetched; their life is unknown until then.
     pub fn unknown(&self) {
         self.0.send_replace(None);
     }
 
-    /// Lists were fetched that are good for so long. Unless these are `all`, the others are good for no longer than they were.
+    /// Notes fetched lists with a life of `good_for`. Unless `all` were fetched, the others live no longer than before.
     pub fn fetched(&self, good_for: Duration, all: bool) {
         let until = Instant::now() + good_for.min(LONGEST_FRESH);
         self.0.send_modify(|good| *good = Some(good.filter(|_| !all).map_or(until, |before| before.min(until))));
     }
 
-    /// Returns once lists are there that may have changed since.
+    /// Completes once the lists may have changed.
     pub async fn over(&self) {
         let mut good = self.0.subscribe();
         loop {
@@ -48,29 +48,29 @@ impl Freshness {
     }
 }
 
-/// Capabilities, and what asks a stateless server to tell of changes of their lists.
+/// Capabilities, with the flags that ask a stateless server to announce changes of their lists.
 pub const LISTS: [(&str, &str); 3] =
     [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
 
-/// With what a server is asked to tell of the lists that it has.
+/// Flags for the lists that a server has.
 pub fn wanted_lists(instance: &Instance) -> impl Iterator<Item = &'static str> {
     let has = |name: &str| mcp_proto::era::declares(&instance.negotiated.capabilities, name);
     LISTS.into_iter().filter(move |(name, _)| has(name)).map(|(_, flag)| flag)
 }
 
-/// Of what a server says it will tell. `None`: it does not say, though it has to (MCP 2026-07-28, "Subscriptions"), so that nobody may count
-/// on anything. What such a server tells all the same is heard.
+/// Changes that a server agreed to announce. `None`: the server does not say, though it must (MCP 2026-07-28, "Subscriptions"), so nothing
+/// can be relied on; its announcements are still heard.
 #[derive(Debug, Clone)]
-pub struct Honoured(Option<Filter>);
+pub struct AnnouncedChanges(Option<Filter>);
 
 #[derive(Debug, Clone)]
 struct Filter {
     resources: BTreeSet<String>,
-    /// The flags of lists.
+    /// Flags of lists.
     lists: Vec<&'static str>,
 }
 
-impl Honoured {
+impl AnnouncedChanges {
     /// Reads the filter in a server's acknowledgement.
     pub fn read(acknowledged: &Notification) -> Self {
         let members = acknowledged.params.members();
@@ -82,7 +82,7 @@ impl Honoured {
         }))
     }
 
-    /// Checks that the server does not say of what it will tell.
+    /// Checks for a server that does not say what it will announce.
     pub fn is_silent(&self) -> bool {
         self.0.is_none()
     }
@@ -92,7 +92,7 @@ impl Honoured {
         self.0.as_ref().is_some_and(|filter| filter.resources.contains(uri))
     }
 
-    /// Whether there are lists that may change without a word.
+    /// Checks for lists that may change unannounced.
     pub fn leaves_lists_out(&self, instance: &Instance) -> bool {
         let says = |flag: &str| self.0.as_ref().is_some_and(|filter| filter.lists.contains(&flag));
         wanted_lists(instance).any(|flag| !says(flag))
@@ -104,14 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ax_03_lists_are_good_for_as_long_as_their_server_says_and_not_longer() {
+    fn ax_03_lists_live_as_long_as_their_server_says() {
         let (freshness, began) = (Freshness::default(), Instant::now());
         let good_for = |said: u64, all: bool| {
             freshness.fetched(Duration::from_secs(said), all);
             freshness.0.borrow().unwrap().duration_since(began).as_secs()
         };
         assert_eq!(good_for(60, true), 60);
-        // Tools alone, which are good for longer than the others are.
+        // Tools alone, with a longer life than the others.
         assert_eq!(good_for(600, false), 60);
         assert_eq!(good_for(30, false), 30);
         assert_eq!(good_for(600, true), 600);

@@ -1,4 +1,4 @@
-//! The connections of one mount: the shared one, those of single clients, and what wakes whoever keeps them. What they are for is not known here.
+//! Connections of a mount: the shared one, those of single clients, and wake-ups for their keepers. Does not know their uses.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -8,50 +8,50 @@ use arc_swap::ArcSwapOption;
 use mcp_proto::catalog::Kind;
 use tokio::sync::{Notify, watch};
 
-use crate::tree::mount::agreement::{Freshness, Honoured};
+use crate::tree::mount::agreement::{AnnouncedChanges, Freshness};
 use crate::tree::mount::lease::Clients;
-use crate::tree::mount::subscribed::Subscribed;
+use crate::tree::mount::subscribed::ResourceSubscriptions;
 use crate::tree::port::Instance;
 use crate::tree::stderr::Stderr;
 
-/// Connections to one server.
+/// Connections to a server.
 #[derive(Default)]
 pub struct Connections {
     pub stderr: Arc<Stderr>,
     pub shared: ArcSwapOption<Instance>,
     /// Wakes the supervisor: something is to be fetched or tried.
     pub wake: Notify,
-    /// Wakes the supervisor out of its wait for the next try.
+    /// Wakes the supervisor from its wait for the next try.
     pub again: Notify,
-    /// What the server agreed to last where it did not say on which stream; changes whenever it has agreed, or never will.
-    pub agreed: watch::Sender<Option<Honoured>>,
+    /// Server's last agreement to an unnamed stream; changes with every agreement, or when none will come.
+    pub agreed: watch::Sender<Option<AnnouncedChanges>>,
     pub freshness: Freshness,
-    pub subscribed: Subscribed,
+    pub subscribed: ResourceSubscriptions,
     /// The server was seen to ask during a call.
     pub asks: AtomicBool,
     /// The server was seen to ask for roots outside of calls.
     pub asks_roots: AtomicBool,
-    /// How many calls on the shared connection are of callers that can be asked.
+    /// Calls on the shared connection whose callers can be asked.
     pub asking: AtomicUsize,
-    pub inner: Mutex<Changing>,
+    pub inner: Mutex<ConnectionState>,
 }
 
-/// State of a mount's connections that changes while it runs.
+/// Changing state of a mount's connections.
 #[derive(Default)]
-pub struct Changing {
+pub struct ConnectionState {
     pub dirty: BTreeSet<Kind>,
-    /// Why the shared connection is to be replaced, if it is.
+    /// Reason to replace the shared connection, if any.
     pub reconnect: Option<&'static str>,
     /// Connections of single sessions, by session id.
     pub own: HashMap<Arc<str>, Arc<Instance>>,
     /// Connections of single clients of the stateless era.
     pub clients: Clients,
-    /// Connections that no call uses at present.
+    /// Connections without a call at present.
     pub leases: Vec<Arc<Instance>>,
 }
 
 impl Connections {
-    /// The server has forgotten a connection's session: it is not used again.
+    /// Removes a connection whose session the server has forgotten.
     pub fn forget(&self, instance: &Arc<Instance>) {
         let mut inner = self.lock();
         inner.own.retain(|_, i| !Arc::ptr_eq(i, instance));
@@ -63,7 +63,7 @@ impl Connections {
         }
     }
 
-    /// Replaces the shared connection where it `is` that one, of which somebody knows that it is of no use any more.
+    /// Replaces the shared connection if `is` recognises it as the useless one.
     pub fn replace_shared(&self, is: impl Fn(&Instance) -> bool, why: &'static str) {
         if self.shared.load().as_deref().is_some_and(is) {
             self.lock().reconnect = Some(why);
@@ -71,12 +71,12 @@ impl Connections {
         }
     }
 
-    /// Why the shared connection is to be replaced, if it is; asked once.
+    /// Takes the reason to replace the shared connection, if any.
     pub fn take_reconnect(&self) -> Option<&'static str> {
         self.lock().reconnect.take()
     }
 
-    /// Somebody wants the server started again: at once, and without the waits that failures earn.
+    /// Restarts the server on a person's demand: at once, and without the waits earned by failures.
     pub fn restart(&self) {
         if self.shared.load().is_some() {
             self.lock().reconnect = Some("somebody asked for a restart");
@@ -85,7 +85,7 @@ impl Connections {
         self.again.notify_one();
     }
 
-    /// How the process ended, if it is one.
+    /// Last words of the process, if any.
     pub fn last_words(&self) -> String {
         self.shared.load().as_deref().map_or_else(|| "the connection was closed".into(), |shared| shared.upstream.last_words())
     }
@@ -97,7 +97,7 @@ impl Connections {
     }
 
     /// The server tells of changes from now on, or never will.
-    pub fn agree(&self, honoured: Option<Honoured>) {
+    pub fn agree(&self, honoured: Option<AnnouncedChanges>) {
         self.agreed.send_replace(honoured);
     }
 
@@ -106,13 +106,13 @@ impl Connections {
         std::mem::take(&mut self.lock().dirty)
     }
 
-    /// Something came that is no message.
+    /// Notes output of the server that is no message.
     pub fn noise(&self, what: &str) {
         self.stderr.push(&format!("[stdout, not MCP] {what}"));
     }
 
     /// Locks the changing state.
-    pub fn lock(&self) -> MutexGuard<'_, Changing> {
+    pub fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that a server says outside of calls, and who hears of it. What it says in a call is not handled here.
+//! Messages of a server outside of calls, and their receivers. Does not handle messages within a call.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use mcp_proto::envelope::Notification;
 
 use crate::tree::asks;
 use crate::tree::back::Back;
-use crate::tree::mount::{Honoured, Mount};
+use crate::tree::mount::{AnnouncedChanges, Mount};
 use crate::tree::port::Owner;
 
 impl Mount {
@@ -21,7 +21,7 @@ impl Mount {
         }
     }
 
-    /// Takes what the server said outside of calls.
+    /// Handles a notification outside of calls.
     pub fn notified(&self, owner: &Owner, notification: &Notification, near: &[Arc<Back>]) {
         if let Some(listens) = near.iter().find(|b| b.stands()) {
             return asks::pass_on(listens, notification);
@@ -33,7 +33,7 @@ impl Mount {
                     self.gate.hub.updated(&self.config.name, &uri, notification);
                 }
             }
-            "notifications/subscriptions/acknowledged" => self.connections.agree(Some(Honoured::read(notification))),
+            "notifications/subscriptions/acknowledged" => self.connections.agree(Some(AnnouncedChanges::read(notification))),
             "notifications/progress" => {}
             "notifications/tasks/status" if self.told_to_its_principal(owner, notification) => {}
             method if self.relayed(owner, near, notification) => tracing::trace!(mount = %self.config.name, method, "relayed"),
@@ -52,7 +52,8 @@ impl Mount {
         }
     }
 
-    /// What a registered server says is for everybody goes to everybody, in its order and at a bounded rate. `false`: it does not say so.
+    /// Relays a registered server's notification to everybody, in order and at a bounded rate; `false` unless the server registered as a
+    /// notifier.
     fn relayed(&self, owner: &Owner, near: &[Arc<Back>], notification: &Notification) -> bool {
         let registration = self.registration.as_ref().filter(|registration| registration.notifies);
         let Some(registration) = registration.filter(|_| near.is_empty() && matches!(owner, Owner::Shared)) else { return false };
@@ -62,7 +63,7 @@ impl Mount {
         true
     }
 
-    /// How a task stands concerns whoever began it, and not whoever happens to call just now. `false`: nobody is known to have.
+    /// Sends the state of a task to the principal that began it, not to the caller of the moment; `false` for an unknown beginner.
     fn told_to_its_principal(&self, owner: &Owner, notification: &Notification) -> bool {
         let id = notification.params.members().str("taskId").map(|id| id.into_owned()).unwrap_or_default();
         let principal = match owner {
@@ -75,7 +76,7 @@ impl Mount {
         principal.is_some()
     }
 
-    /// The lists are those of the shared connection; a session with its own is told all the same.
+    // Lists belong to the shared connection, but a session with a connection of its own still hears of changes.
     fn list_changed(&self, owner: &Owner, notification: &Notification) {
         if let Owner::Session(session) = owner
             && let Some(session) = session.upgrade()
@@ -86,7 +87,7 @@ impl Mount {
         self.connections.dirty(&Kind::ALL.into_iter().filter(of).collect::<Vec<_>>());
     }
 
-    /// An answer was refused, for it has the id of another request.
+    /// Counts an answer refused for the id of another request.
     pub fn misanswered(&self) {
         self.misanswers.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Which connection a call goes over: the shared one, or one of a single client. How a connection is made is not known here (`connect.rs`).
+//! Choice of a call's connection: the shared one, or one of a single client. Does not make connections (`connect.rs`).
 //!
 //! A pipe does not say for which call a server asks. Callers with answers therefore take turns on a shared connection of a server that has
 //! asked, and get connections of their own before two would meet. Nobody is ever asked by a guess.
@@ -20,44 +20,43 @@ use crate::tree::port::{Instance, Owner, UpstreamError};
 use crate::words::node::Node;
 use crate::words::session::Session;
 
-/// How many connections are kept for stateless callers that can be asked, where the server can't tell them apart.
+/// Most connections kept for stateless callers that can be asked, for a server that can't tell them apart.
 const MOST_LEASES: usize = 16;
 
-/// How many connections are kept for clients of the stateless era that share none.
+/// Most connections kept for clients of the stateless era that share none.
 const MOST_CLIENTS: usize = 16;
 
-/// A connection for one call.
+/// A connection for a call.
 pub struct Lease {
     pub instance: Arc<Instance>,
-    held: Held,
+    held: LeaseKind,
 }
 
-/// What a lease holds besides the connection, and of which mount.
-enum Held {
-    /// The place of the one caller on the shared connection that can be asked.
+/// Obligation at the end of a lease, with its mount.
+enum LeaseKind {
+    /// The only place on the shared connection for a caller that can be asked.
     Asking(Arc<Mount>),
     /// A use of the connection of a stateless client.
     Client(Arc<Mount>),
-    /// Nothing.
     Nothing,
-    /// A connection that goes back to the others.
+    /// A connection that returns to the spare ones.
     Spare(Arc<Mount>),
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         match &self.held {
-            Held::Asking(mount) => {
+            LeaseKind::Asking(mount) => {
                 mount.connections.asking.fetch_sub(1, Ordering::Relaxed);
             }
-            Held::Client(mount) => mount.connections.lock().clients.released(&self.instance),
-            Held::Nothing => {}
-            Held::Spare(mount) => mount.connections.lock().leases.push(Arc::clone(&self.instance)),
+            LeaseKind::Client(mount) => mount.connections.lock().clients.released(&self.instance),
+            LeaseKind::Nothing => {}
+            LeaseKind::Spare(mount) => mount.connections.lock().leases.push(Arc::clone(&self.instance)),
         }
     }
 }
 
-/// A client of the stateless era, as far as its requests tell it from another.
+/// A client of the stateless era, as far as its requests distinguish it.
 #[derive(PartialEq, Eq)]
 struct ClientKey {
     principal: Principal,
@@ -67,9 +66,9 @@ struct ClientKey {
 
 /// The connections of single clients of the stateless era.
 #[derive(Default)]
-pub struct Clients(Vec<Kept>);
+pub struct Clients(Vec<ClientConnection>);
 
-struct Kept {
+struct ClientConnection {
     client: ClientKey,
     instance: Arc<Instance>,
     users: usize,
@@ -77,17 +76,17 @@ struct Kept {
 }
 
 impl Clients {
-    /// Takes a connection out: nothing goes over it any more.
+    /// Removes a connection from use.
     pub fn forget(&mut self, instance: &Arc<Instance>) {
         self.0.retain(|kept| !Arc::ptr_eq(&kept.instance, instance));
     }
 
-    /// All of them.
+    /// All connections.
     pub fn into_instances(self) -> impl Iterator<Item = Arc<Instance>> {
         self.0.into_iter().map(|kept| kept.instance)
     }
 
-    /// A connection of `client`; `alone`: one that nobody uses.
+    /// Connection of `client`; with `alone`, only an unused one.
     fn take_up(&mut self, client: &ClientKey, alone: bool) -> Option<Arc<Instance>> {
         let kept = self.0.iter_mut().find(|k| k.client == *client && !(alone && k.users > 0))?;
         kept.users += 1;
@@ -101,7 +100,7 @@ impl Clients {
         }
     }
 
-    /// Whether `instance` was kept, with one user, and which other one left for it.
+    /// Keeps `instance` with one user; returns whether there was room, and a connection displaced by it.
     fn keep(&mut self, client: ClientKey, instance: &Arc<Instance>) -> (bool, Option<Arc<Instance>>) {
         let mut left = None;
         if self.0.len() >= MOST_CLIENTS {
@@ -109,7 +108,7 @@ impl Clients {
             let Some((at, _)) = idle else { return (false, None) };
             left = Some(self.0.swap_remove(at).instance);
         }
-        self.0.push(Kept { client, instance: Arc::clone(instance), users: 1, used: Instant::now() });
+        self.0.push(ClientConnection { client, instance: Arc::clone(instance), users: 1, used: Instant::now() });
         (true, left)
     }
 }
@@ -121,40 +120,41 @@ impl Mount {
         self.lease_by(shared, caller).await
     }
 
-    /// The same; `shared` is the one that all share as far as they may.
+    /// Leases a connection for a call of `caller`; `shared` is the one that all share as far as they may.
     ///
-    /// A pipe does not say for which call its server asks. So at most one caller that can answer is on the shared connection of a server
-    /// that asks; others go over connections of their own meanwhile. A server that asks for roots at its start needs one for each session.
+    /// A pipe does not say for which call its server asks. So at most one caller that can answer is on the shared connection of an asking
+    /// server, and others use connections of their own meanwhile. A server that asks for roots at its start needs a connection for each
+    /// session.
     pub async fn lease_by(self: &Arc<Self>, shared: Arc<Instance>, caller: &Caller) -> Result<Lease, UpstreamError> {
         let lease = |instance, held| Lease { instance, held };
         if shared.era() == Era::Stateless || self.config.sharing == Sharing::Always {
-            return Ok(lease(shared, Held::Nothing));
+            return Ok(lease(shared, LeaseKind::Nothing));
         }
         let roots = self.connections.asks_roots.load(Ordering::Relaxed) && mcp_proto::era::declares(&caller.capabilities, "roots");
         let own = self.config.sharing == Sharing::Never || roots;
         match &caller.session {
-            Some(session) if own => return Ok(lease(Box::pin(self.own(session)).await?, Held::Nothing)),
+            Some(session) if own => return Ok(lease(Box::pin(self.own(session)).await?, LeaseKind::Nothing)),
             None if self.config.sharing == Sharing::Never => return Box::pin(self.of_client(caller)).await,
-            _ if !caller.can_answer() => return Ok(lease(shared, Held::Nothing)),
+            _ if !caller.can_answer() => return Ok(lease(shared, LeaseKind::Nothing)),
             _ => {}
         }
         let alone = self.connections.asking.fetch_add(1, Ordering::Relaxed) == 0;
         if alone || !self.connections.asks.load(Ordering::Relaxed) {
-            return Ok(lease(shared, Held::Asking(Arc::clone(self))));
+            return Ok(lease(shared, LeaseKind::Asking(Arc::clone(self))));
         }
         self.connections.asking.fetch_sub(1, Ordering::Relaxed);
         if let Some(session) = &caller.session {
-            return Ok(lease(Box::pin(self.own(session)).await?, Held::Nothing));
+            return Ok(lease(Box::pin(self.own(session)).await?, LeaseKind::Nothing));
         }
         let instance = match self.spare() {
             Some(instance) => instance,
             None => Box::pin(self.open(Owner::Shared, self.gate.node.shared())).await?,
         };
         let keep = self.connections.lock().leases.len() < MOST_LEASES;
-        Ok(lease(instance, if keep { Held::Spare(Arc::clone(self)) } else { Held::Nothing }))
+        Ok(lease(instance, if keep { LeaseKind::Spare(Arc::clone(self)) } else { LeaseKind::Nothing }))
     }
 
-    /// The connection of one session alone, opened when it is first needed.
+    /// Connection of a single session, opened on first need.
     async fn own(self: &Arc<Self>, session: &Arc<Session>) -> Result<Arc<Instance>, UpstreamError> {
         if let Some(instance) = self.connections.lock().own.get(&session.id) {
             return Ok(Arc::clone(instance));
@@ -163,7 +163,7 @@ impl Mount {
         let instance = self.open(Owner::Session(Arc::downgrade(session)), identity).await?;
         let kept = Arc::clone(self.connections.lock().own.entry(Arc::clone(&session.id)).or_insert_with(|| Arc::clone(&instance)));
         if Arc::ptr_eq(&kept, &instance) {
-            for uri in session.subscriptions(|all| all.of(&self.config.name)) {
+            for uri in session.subscriptions(|all| all.of_mount(&self.config.name)) {
                 if let Err(error) = subscribe_on(&instance, "resources/subscribe", &uri).await {
                     tracing::debug!(%error, uri, "a subscription could not be made on a session's own connection");
                 }
@@ -184,7 +184,7 @@ impl Mount {
         Ok(kept)
     }
 
-    /// What a server is told about one client. Another gate is told that a gate asks: it shows a gate names that it shows no client.
+    /// Identity shown to a server for a client. Another gate is told that a gate asks, since it shows gates names hidden from clients.
     fn on_behalf_of(&self, info: &Bytes, capabilities: &Bytes) -> Identity {
         if self.role.load().is_gate() {
             return self.gate.node.with(capabilities);
@@ -192,7 +192,7 @@ impl Mount {
         Identity { info: info.clone(), capabilities: capabilities.clone() }
     }
 
-    /// A connection that no call uses at present, if there is one.
+    /// Takes a connection without a call, if any.
     fn spare(&self) -> Option<Arc<Instance>> {
         let mut inner = self.connections.lock();
         while let Some(instance) = inner.leases.pop() {
@@ -203,20 +203,20 @@ impl Mount {
         None
     }
 
-    /// A connection of one client of the stateless era: the server is told of that client's own capabilities. Where the server asks, a
-    /// call of a client that can answer has its connection to itself, as a pipe does not say for which call it is asked.
+    /// Leases a connection of a client of the stateless era, opened with that client's own capabilities. At an asking server, a call of a
+    /// client that can answer has the connection to itself, since a pipe does not say for which call it asks.
     async fn of_client(self: &Arc<Self>, caller: &Caller) -> Result<Lease, UpstreamError> {
         let client =
             ClientKey { principal: caller.principal.clone(), info: caller.info.clone(), capabilities: caller.capabilities.clone() };
         let lease = |instance, held| Lease { instance, held };
         let alone = caller.can_answer() && self.connections.asks.load(Ordering::Relaxed);
         if let Some(instance) = self.connections.lock().clients.take_up(&client, alone) {
-            return Ok(lease(instance, Held::Client(Arc::clone(self))));
+            return Ok(lease(instance, LeaseKind::Client(Arc::clone(self))));
         }
         let mut identity = self.on_behalf_of(&caller.info, &caller.capabilities);
         let about = Members::again(&caller.info);
         if !(about.has("name") && about.has("version")) {
-            // The initialize era wants both, the stateless one neither.
+            // The initialize era needs both, the stateless era neither.
             identity.info = Node::info();
         }
         let instance = self.open(Owner::Shared, identity).await?;
@@ -227,10 +227,10 @@ impl Mount {
         if kept {
             self.watch(Arc::clone(&instance));
         }
-        Ok(lease(instance, if kept { Held::Client(Arc::clone(self)) } else { Held::Nothing }))
+        Ok(lease(instance, if kept { LeaseKind::Client(Arc::clone(self)) } else { LeaseKind::Nothing }))
     }
 
-    /// Takes a client's connection out when it is gone.
+    /// Removes a client's connection once it is gone.
     fn watch(self: &Arc<Self>, instance: Arc<Instance>) {
         let mount = Arc::clone(self);
         tokio::spawn(async move {
@@ -243,7 +243,7 @@ impl Mount {
         });
     }
 
-    /// The connection of one session alone, if it has one.
+    /// Connection of a single session, if any.
     pub fn own_of(&self, session: &Session) -> Option<Arc<Instance>> {
         self.connections.lock().own.get(&session.id).cloned()
     }

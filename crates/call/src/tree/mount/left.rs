@@ -1,28 +1,27 @@
-//! Who subscribes at mounts that are out of the tree: kept for the mount that stands there next under the same name, be it in a moment or when a
-//! registered server comes back after its grace. Whoever ends a subscription meanwhile ends it here.
-//! Servers are not asked for anything here.
+//! Subscriptions at removed mounts, kept for the next mount of the same name: after a reload, or when a registered server returns in time.
+//! Subscriptions ended meanwhile end here. Asks servers nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banyan_model::Segment;
 
-use crate::tree::mount::{Mount, Subscribed};
+use crate::tree::mount::{Mount, ResourceSubscriptions};
 
-/// What is left by mounts that are gone.
+/// Subscriptions of removed mounts.
 #[derive(Debug, Default)]
-pub struct Left(Mutex<BTreeMap<Segment, Subscribed>>);
+pub struct LeftSubscriptions(Mutex<BTreeMap<Segment, ResourceSubscriptions>>);
 
-impl Left {
-    /// These mounts were in the tree, and those are.
+impl LeftSubscriptions {
+    /// Takes over a change of the tree's mounts.
     pub fn change(&self, old: &[Arc<Mount>], new: &[Arc<Mount>]) {
-        // By address, for there may be thousands.
+        // By address, since there may be thousands.
         let [were, are] = [old, new].map(|mounts| mounts.iter().map(Arc::as_ptr).collect::<HashSet<_>>());
         old.iter().filter(|mount| !are.contains(&Arc::as_ptr(mount))).for_each(|gone| self.keep(gone));
         new.iter().filter(|mount| !were.contains(&Arc::as_ptr(mount))).for_each(|next| self.give(next));
     }
 
-    /// A mount that is out of the tree is closed: whoever was just about to subscribe when it went is not forgotten.
+    /// Takes the subscriptions of a closed mount, including those made just as it went.
     pub fn leave(&self, gone: &Mount) {
         self.keep(gone);
         if let Some(next) = gone.gate.mounts.all.load().iter().find(|mount| mount.config.name == gone.config.name) {
@@ -30,7 +29,7 @@ impl Left {
         }
     }
 
-    /// Takes a subscriber from `uri`.
+    /// Removes a subscriber from `uri`.
     pub fn remove(&self, mount: &Segment, uri: &str) {
         let mut all = self.lock();
         if let Some(left) = all.get(mount) {
@@ -55,7 +54,7 @@ impl Left {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Segment, Subscribed>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Segment, ResourceSubscriptions>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,19 +1,19 @@
-//! How long the last calls of a mount took, for people to see. Nothing is decided by it.
+//! Durations of a mount's last calls, for people. Nothing is decided by them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many calls are kept.
+/// Calls kept.
 const KEPT: usize = 128;
-/// How long a call counts.
+/// Time for which a call counts.
 const COUNTS: Duration = Duration::from_secs(60);
 
-/// The last calls. Noting one takes two relaxed stores and no lock.
+/// Last calls. Noting a call takes two relaxed stores and no lock.
 #[derive(Debug)]
 pub struct Recent {
     since: Instant,
     next: AtomicUsize,
-    /// The second in which a call ended, counted from 1, and the microseconds it took; 0: none yet.
+    /// Second of a call's end, counted from 1, and its microseconds; 0: none yet.
     slots: [AtomicU64; KEPT],
 }
 
@@ -24,7 +24,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Makes a memory without calls.
+    /// Begins without calls.
     pub fn new() -> Self {
         Self { since: Instant::now(), next: AtomicUsize::new(0), slots: [const { AtomicU64::new(0) }; KEPT] }
     }
@@ -39,7 +39,7 @@ impl Recent {
         }
     }
 
-    /// The median of the calls that ended within the last minute; `None`: there were none.
+    /// Median of the calls of the last minute, if any.
     pub fn median(&self, now: Instant) -> Option<Duration> {
         let second = now.saturating_duration_since(self.since).as_secs() + 1;
         let from = second.saturating_sub(COUNTS.as_secs()).max(1);

@@ -1,13 +1,13 @@
-//! State of a mount, for people to see: in a word, since when, and what is wrong. Who sees how much of that is not decided here.
+//! State of a mount, for people: phase, time and trouble. Does not decide who sees how much.
 
 use std::time::SystemTime;
 
-/// Where a mount stands.
+/// Phase of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Ready before, and not now; its tools stay listed for a while.
+    /// Was ready before; its tools stay listed for a while.
     Degraded,
-    /// Not reachable; it is tried again.
+    /// Not reachable; tried again later.
     Failed,
     /// Answers.
     Ready,
@@ -18,20 +18,19 @@ pub enum Phase {
 /// A mount's state as people see it.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// Where it stands.
     pub phase: Phase,
-    /// Since when.
+    /// Beginning of the phase.
     pub since: SystemTime,
-    /// When it is tried next.
+    /// Time of the next try.
     pub next_try: Option<SystemTime>,
     /// Trouble, for people.
     pub error: Option<String>,
-    /// The last words of its process, for whoever runs the gate.
+    /// Last words of the process, for the operator.
     pub words: Option<String>,
 }
 
 impl State {
-    /// From now on.
+    /// Makes a state that begins now.
     pub fn new(phase: Phase, error: Option<String>, next_try: Option<SystemTime>) -> Self {
         Self { phase, since: SystemTime::now(), next_try, error, words: None }
     }

@@ -1,5 +1,5 @@
-//! Which resources of one mount are subscribed to, and from when on its server tells of them. A subscription is answered when the server has
-//! taken it, so that nothing which changes after the answer is missed. Asking the server is not done here.
+//! Resources of a mount with subscribers, and the server's agreement to announce their changes. A subscription is answered only after the
+//! server's agreement, so that no later change is missed. Does not ask the server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,65 +7,65 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, watch};
 
-/// How long a stateless server may take to agree to a stream. Whoever waits longer is answered, and told of an update once it has agreed.
+/// Longest wait for a stateless server's agreement to a stream. A later agreement comes with an update.
 pub const AGREES_WITHIN: Duration = Duration::from_secs(10);
 
-/// Counts the changes of what is subscribed to.
+/// Counts changes of the set of subscriptions.
 pub type Edition = u64;
 
-/// The subscriptions.
+/// Subscriptions at a mount.
 #[derive(Debug, Default)]
-pub struct Subscribed {
+pub struct ResourceSubscriptions {
     state: Mutex<State>,
-    heard: watch::Sender<Heard>,
+    heard: watch::Sender<StreamAnswers>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     entries: BTreeMap<String, Entry>,
     edition: Edition,
-    /// There is something that the server has not been asked for.
+    /// Some subscriptions have not been sent to the server.
     is_changed: bool,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
-    /// How many subscribe.
+    /// Number of subscribers.
     count: usize,
-    /// Streams that were asked for from here on have it.
+    /// Edition from which streams include the resource.
     since: Edition,
-    /// Somebody counts on it, and there was a time in which the server told nothing.
+    /// Subscribers rely on it, and there was a gap in the announcements.
     is_owed: bool,
-    /// A stateless server agreed to a stream, but not to tell of this.
+    /// A stateless server agreed to a stream without this resource.
     is_left_out: bool,
-    /// Set once a server of the initialize era has taken it.
+    /// Set once a server of the initialize era has agreed.
     taken: Arc<OnceCell<()>>,
 }
 
-/// What a stateless server says to streams.
+/// A stateless server's answers to streams.
 #[derive(Debug, Default, Clone, Copy)]
-struct Heard {
-    /// What the stream has to which it agreed last; 0: there is none.
+struct StreamAnswers {
+    /// Edition of the stream last agreed to; 0: none.
     agreed: Edition,
-    /// What the stream would have had that it refused last.
+    /// Edition of the stream last refused.
     refused: Edition,
-    /// Counts the streams to which it agreed.
+    /// Number of streams agreed to.
     streams: u64,
 }
 
-/// How waiting for a stream came out.
+/// Outcome of waiting for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
-    /// The server tells of it.
+pub enum AgreementWait {
+    /// The server announces changes.
     Agreed,
-    /// It did not say in time.
+    /// The server did not answer in time.
     Late,
-    /// It tells nobody of changes.
+    /// The server announces nothing.
     Refused,
 }
 
-impl Subscribed {
-    /// One more subscribes. `true`: nobody did before.
+impl ResourceSubscriptions {
+    /// Adds a subscriber; `true` for the first.
     pub fn add(&self, uri: &str) -> bool {
         let state = &mut *self.lock();
         let entry = state.entries.entry(uri.to_owned()).or_default();
@@ -78,8 +78,8 @@ impl Subscribed {
         is_first
     }
 
-    /// Takes over who subscribes at another connection of this name, which is given up. They count on it, and what changed in between is told.
-    /// `true`: there are any.
+    /// Takes over the subscribers of a mount of this name that is given up. They rely on it, and hear of possible changes in between;
+    /// `true` if there are any.
     pub fn take_over(&self, before: &Self) -> bool {
         let taken = std::mem::take(&mut before.lock().entries);
         let state = &mut *self.lock();
@@ -96,7 +96,7 @@ impl Subscribed {
         has_any
     }
 
-    /// One less subscribes. `true`: nobody does any more.
+    /// Removes a subscriber; `true` for the last.
     pub fn remove(&self, uri: &str) -> bool {
         let state = &mut *self.lock();
         let Some(entry) = state.entries.get_mut(uri) else { return false };
@@ -109,44 +109,44 @@ impl Subscribed {
         is_last
     }
 
-    /// Whether anybody subscribes to it.
+    /// Checks for subscribers to a resource.
     pub fn has(&self, uri: &str) -> bool {
         self.lock().entries.contains_key(uri)
     }
 
-    /// Whether nobody subscribes to anything.
+    /// Checks for no subscribers at all.
     pub fn is_empty(&self) -> bool {
         self.lock().entries.is_empty()
     }
 
-    /// Everything that is subscribed to, and its edition.
+    /// All resources with subscribers, and their edition.
     pub fn all(&self) -> (Edition, Vec<String>) {
         let state = self.lock();
         (state.edition, state.entries.keys().cloned().collect())
     }
 
-    /// Notes that the server is to be asked.
+    /// Notes that the server must be asked.
     pub fn change(&self) {
         self.lock().is_changed = true;
     }
 
-    /// Whether it is.
+    /// Checks that the server must be asked.
     pub fn is_changed(&self) -> bool {
         self.lock().is_changed
     }
 
-    /// It is asked now.
+    /// Takes the note that the server must be asked.
     pub fn take_changed(&self) -> bool {
         std::mem::take(&mut self.lock().is_changed)
     }
 
-    /// Where it is noted that a server of the initialize era has taken `uri`; whoever comes first asks it.
+    /// Cell for the agreement of a server of the initialize era to `uri`; the first holder asks the server.
     pub fn taken(&self, uri: &str) -> Option<Arc<OnceCell<()>>> {
         self.lock().entries.get(uri).map(|entry| Arc::clone(&entry.taken))
     }
 
     /// Waits until a stateless server tells of all of `uris`.
-    pub async fn agreed(&self, uris: &[&str]) -> Waited {
+    pub async fn agreed(&self, uris: &[&str]) -> AgreementWait {
         let wanted = {
             let state = self.lock();
             uris.iter().filter_map(|uri| state.entries.get(*uri)).map(|entry| entry.since).max().unwrap_or_default()
@@ -154,18 +154,18 @@ impl Subscribed {
         let mut heard = self.heard.subscribe();
         let settled = heard.wait_for(|heard| heard.agreed.max(heard.refused) >= wanted);
         match tokio::time::timeout(AGREES_WITHIN, settled).await {
-            Ok(Ok(heard)) if heard.agreed >= wanted => Waited::Agreed,
-            Ok(_) => Waited::Refused,
-            Err(_) => Waited::Late,
+            Ok(Ok(heard)) if heard.agreed >= wanted => AgreementWait::Agreed,
+            Ok(_) => AgreementWait::Refused,
+            Err(_) => AgreementWait::Late,
         }
     }
 
-    /// Whether a server that agreed does not tell of `uri`.
+    /// Checks for a resource that the server's agreement leaves out.
     pub fn is_left_out(&self, uri: &str) -> bool {
         self.lock().entries.get(uri).is_some_and(|entry| entry.is_left_out)
     }
 
-    /// Those who subscribe to `uris` count on them, and nothing is told of them so far.
+    /// Notes that subscribers rely on `uris`, without announcements so far.
     pub fn owe(&self, uris: &[&str]) {
         let mut state = self.lock();
         for uri in uris {
@@ -175,14 +175,14 @@ impl Subscribed {
         }
     }
 
-    /// The server agreed to a stream of that edition, and to tell of what it `takes` there. Gives the stream's number, and what may have
-    /// changed while nobody was told.
+    /// Notes the server's agreement to a stream of that edition, with the resources for which `takes` holds. Returns the stream's number,
+    /// and the resources that may have changed during a gap.
     pub fn agree(&self, edition: Edition, takes: impl Fn(&str) -> bool) -> (u64, Vec<String>) {
         let mut state = self.lock();
         for (uri, entry) in state.entries.iter_mut().filter(|(_, entry)| entry.since <= edition) {
             entry.is_left_out = !takes(uri);
         }
-        self.heard.send_modify(|heard| *heard = Heard { agreed: edition, streams: heard.streams + 1, ..*heard });
+        self.heard.send_modify(|heard| *heard = StreamAnswers { agreed: edition, streams: heard.streams + 1, ..*heard });
         let owed = state.entries.iter_mut().filter(|(_, entry)| entry.since <= edition && entry.is_owed && !entry.is_left_out);
         let owed = owed.map(|(uri, entry)| {
             entry.is_owed = false;
@@ -191,18 +191,18 @@ impl Subscribed {
         (self.heard.borrow().streams, owed.collect())
     }
 
-    /// The server has taken `uri` (initialize era). Whether it may have changed while nobody was told.
+    /// Notes the agreement of a server of the initialize era to `uri`; `true` if it may have changed during a gap.
     pub fn take_owed(&self, uri: &str) -> bool {
         self.lock().entries.get_mut(uri).is_some_and(|entry| std::mem::take(&mut entry.is_owed))
     }
 
-    /// The server refused a stream of that edition.
+    /// Notes the refusal of a stream of that edition.
     pub fn refuse(&self, edition: Edition) {
         self.heard.send_modify(|heard| heard.refused = edition);
     }
 
-    /// The stream of that number is over. Where no other has taken its place, nobody is told of anything for now.
-    pub fn end(&self, stream: u64) {
+    /// Notes the end of a stream. Without a successor, nothing is announced for now.
+    pub fn end_stream(&self, stream: u64) {
         let mut state = self.lock();
         let had = *self.heard.borrow();
         if had.streams == stream {
@@ -211,10 +211,10 @@ impl Subscribed {
         }
     }
 
-    /// A connection knows nothing of what was taken over the one before.
+    /// Forgets agreements over a connection that is gone.
     pub fn forget(&self) {
         let mut state = self.lock();
-        self.heard.send_modify(|heard| *heard = Heard { streams: heard.streams, ..Heard::default() });
+        self.heard.send_modify(|heard| *heard = StreamAnswers { streams: heard.streams, ..StreamAnswers::default() });
         for entry in state.entries.values_mut() {
             entry.is_owed |= entry.taken.initialized();
             entry.taken = Arc::default();
@@ -232,32 +232,32 @@ mod tests {
 
     use super::*;
 
-    /// The server agrees to what is wanted now; what is owed.
-    fn agree(subscribed: &Subscribed) -> Vec<String> {
+    /// Lets the server agree to the present subscriptions; returns those owed an update.
+    fn agree(subscribed: &ResourceSubscriptions) -> Vec<String> {
         subscribed.agree(subscribed.all().0, |_| true).1
     }
 
     #[tokio::test]
-    async fn who_subscribes_waits_for_a_stream_that_was_asked_for_since() {
-        let subscribed = Subscribed::default();
+    async fn a_subscriber_waits_for_a_later_stream() {
+        let subscribed = ResourceSubscriptions::default();
         assert!(subscribed.add("a"));
         let (with_a, _) = subscribed.all();
         assert!(subscribed.remove("a") && subscribed.add("a"));
-        // This stream has it, and the next one may not: it was asked for in between.
+        // This stream includes it; a stream asked for in between may not.
         assert!(subscribed.agree(with_a, |_| true).1.is_empty());
         assert!(subscribed.agreed(&["a"]).now_or_never().is_none());
         agree(&subscribed);
-        assert_eq!(subscribed.agreed(&["a"]).await, Waited::Agreed);
+        assert_eq!(subscribed.agreed(&["a"]).await, AgreementWait::Agreed);
         assert!(!subscribed.add("a"));
-        assert_eq!(subscribed.agreed(&["a"]).await, Waited::Agreed);
+        assert_eq!(subscribed.agreed(&["a"]).await, AgreementWait::Agreed);
         subscribed.add("b");
         subscribed.refuse(subscribed.all().0);
-        assert_eq!(subscribed.agreed(&["b"]).await, Waited::Refused);
+        assert_eq!(subscribed.agreed(&["b"]).await, AgreementWait::Refused);
     }
 
     #[test]
-    fn whoever_subscribed_at_the_connection_before_is_told_by_the_next() {
-        let [before, next] = [(), ()].map(|()| Subscribed::default());
+    fn subscribers_of_a_lost_connection_hear_from_the_next() {
+        let [before, next] = [(), ()].map(|()| ResourceSubscriptions::default());
         assert!(before.add("a") && !before.add("a"));
         agree(&before);
         next.add("b");
@@ -269,15 +269,15 @@ mod tests {
 
     #[test]
     fn what_nobody_was_told_meanwhile_is_told_once() {
-        let subscribed = Subscribed::default();
+        let subscribed = ResourceSubscriptions::default();
         subscribed.add("a");
         let (first, owed) = subscribed.agree(subscribed.all().0, |_| true);
         assert!(owed.is_empty());
-        subscribed.end(first);
+        subscribed.end_stream(first);
         subscribed.add("b");
         assert_eq!(agree(&subscribed), ["a"], "nobody has counted on the other");
-        // One whose place another has taken lets nothing be missed.
-        subscribed.end(first);
+        // A stream replaced by another leaves no gap.
+        subscribed.end_stream(first);
         assert!(agree(&subscribed).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! Shown names of one kind, and whose they are. They are made in groups of branches that cannot want each other's names, and a group
-//! whose branches list what they listed is taken over from the view before: a change of one server costs what that server lists.
+//! Shown names of a kind, and their owners. Made in groups of branches whose names cannot collide with those of other groups; a group with
+//! unchanged lists comes from the view before, so that a change of a server costs what that server lists.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use crate::tree::view::is_gated;
 use crate::tree::view::text::Text;
 use crate::words::view_key::ViewKey;
 
-/// What one branch lists, and where it stands in the tree.
+/// List of a branch, and its place in the tree.
 #[derive(Clone, Copy)]
 pub struct Listing<'a> {
     place: usize,
@@ -24,45 +24,45 @@ pub struct Listing<'a> {
     state: State,
 }
 
-/// What lists say of a server beside what it lists. Clients that are told nothing of MCP-AX are told nothing of it.
+/// State of a server besides its list. Shown to readers of MCP-AX only.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct State {
     is_lost: bool,
-    /// How often what is known of its tools has changed.
+    /// Counts changes of what is known of the tools.
     edition: u64,
 }
 
-/// One server as a list shows it.
-pub struct Shown<'a> {
+/// A server as a list shows it.
+pub struct ShownServer<'a> {
     mount: &'a Segment,
     is_lost: bool,
 }
 
 impl<'a> Listing<'a> {
     /// Lists the branch at `place`.
-    pub fn of(place: usize, branch: &'a Branch) -> Self {
+    pub fn of_branch(place: usize, branch: &'a Branch) -> Self {
         let state = State { is_lost: branch.is_lost, edition: branch.edition };
         Self { place, mount: &branch.mount.config.name, catalog: &branch.catalog, state }
     }
 
-    /// Gives the part of the state that decides about shown names.
-    pub fn shown(&self) -> Shown<'a> {
-        Shown { mount: self.mount, is_lost: self.state.is_lost }
+    /// Part of the state that decides about shown names.
+    pub fn shown(&self) -> ShownServer<'a> {
+        ShownServer { mount: self.mount, is_lost: self.state.is_lost }
     }
 }
 
-/// What names are made by.
+/// Settings for names.
 pub struct How<'a> {
     config: &'a Config,
     key: &'a ViewKey,
-    /// What is left out and renamed; prompts have none.
+    /// Omissions and renamings; prompts have none.
     profile: Option<&'a Profile>,
     kind: Kind,
     pub of: fn(&Catalog) -> &Vec<Offer>,
 }
 
 impl<'a> How<'a> {
-    /// Of what `key` shows of `tree`.
+    /// Settings of the view of `key`.
     pub fn new(tree: &'a Tree, key: &'a ViewKey, kind: Kind) -> Self {
         let (profile, of): (_, fn(&Catalog) -> &Vec<Offer>) = match kind {
             Kind::Prompts => (None, |catalog| &catalog.prompts),
@@ -71,8 +71,8 @@ impl<'a> How<'a> {
         Self { config: &tree.config, key, profile, kind, of }
     }
 
-    /// An offer as a list has it, under the name that is shown.
-    pub fn written(&self, server: &Shown<'_>, offer: &Offer, shown: &str) -> Bytes {
+    /// Definition of an offer for a list, under the shown name.
+    pub fn written(&self, server: &ShownServer<'_>, offer: &Offer, shown: &str) -> Bytes {
         let raw = offer.entry.shown_as(self.kind, shown);
         match offer.noted.as_ref().filter(|_| self.key.annotated) {
             Some(noted) => noted.written(&raw, server.is_lost, is_gated(self.config, server.mount, noted)),
@@ -80,28 +80,28 @@ impl<'a> How<'a> {
         }
     }
 
-    /// What of a server's state is told.
-    fn told(&self, state: State) -> State {
+    /// Part of a server's state that is shown.
+    fn shown_state(&self, state: State) -> State {
         if self.key.annotated { state } else { State::default() }
     }
 }
 
-/// All the names of one view.
+/// Names of a view.
 pub struct Names {
-    /// By rising heads, of which none begins another.
-    groups: Vec<Placed>,
+    /// Groups by rising heads, none of which begins another.
+    groups: Vec<PlacedGroup>,
     /// Every branch, in the order of the tree.
     order: Vec<At>,
     count: usize,
 }
 
-/// A group, and where its branches stand in the tree of this view.
-struct Placed {
+/// A group, and the places of its branches in the tree of this view.
+struct PlacedGroup {
     group: Arc<Group>,
     branches: Vec<usize>,
 }
 
-/// Where a branch's names are.
+/// Place of a branch's names.
 #[derive(Clone, Copy, Default)]
 struct At {
     group: usize,
@@ -109,7 +109,7 @@ struct At {
 }
 
 impl Names {
-    /// Names what these branches list. `before`: a view of the same key and configuration.
+    /// Names the lists of these branches; `before` is a view of the same key and configuration.
     pub fn build(branches: &[Listing<'_>], how: &How<'_>, before: Option<&Self>) -> Self {
         let mut order = vec![At::default(); branches.len()];
         let mut groups = Vec::new();
@@ -122,29 +122,29 @@ impl Names {
             let own: Vec<Listing<'_>> = members.iter().filter_map(|at| branches.get(*at).copied()).collect();
             let known = before.and_then(|before| before.group(&head)).filter(|group| group.is_of(&own, how));
             let group = known.map_or_else(|| Arc::new(Group::build(head, &own, how)), Arc::clone);
-            groups.push(Placed { group, branches: own.iter().map(|branch| branch.place).collect() });
+            groups.push(PlacedGroup { group, branches: own.iter().map(|branch| branch.place).collect() });
         }
         let count = groups.iter().map(|placed| placed.group.owners.len()).sum();
         Self { groups, order, count }
     }
 
-    /// The branch and the place in its catalog of what is shown as `name`.
+    /// Finds a shown name: its branch, and its place in the branch's catalog.
     pub fn find(&self, name: &str) -> Option<(usize, usize)> {
         let behind = self.groups.partition_point(|placed| *placed.group.head <= *name);
-        let Placed { group, branches } = self.groups.get(behind.checked_sub(1)?)?;
+        let PlacedGroup { group, branches } = self.groups.get(behind.checked_sub(1)?)?;
         let (member, place) = *group.owners.get(group.projection.find(name)?)?;
         Some((*branches.get(member)?, place))
     }
 
-    /// Every shown name with its branch and place, in the order of the tree.
+    /// Shown names with branch and place, in the order of the tree.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, (usize, usize))> {
         self.explained().map(|(shown, owner, _)| (shown, owner))
     }
 
-    /// The same, each with why it looks as it does.
+    /// Shown names with branch, place and the reason for their form.
     pub fn explained(&self) -> impl Iterator<Item = (&Arc<str>, (usize, usize), Reason)> {
         self.order.iter().filter_map(|at| Some((self.groups.get(at.group)?, at.member))).flat_map(|(placed, member)| {
-            let Placed { group, branches } = placed;
+            let PlacedGroup { group, branches } = placed;
             let (first, last) = group.members.get(member).map_or((0, 0), |member| (member.first, member.last));
             (first..last).filter_map(move |index| {
                 let (_, place) = *group.owners.get(index)?;
@@ -153,17 +153,17 @@ impl Names {
         })
     }
 
-    /// How many there are.
+    /// Number of names.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether any of them wants parameters mirrored in headers.
+    /// Checks for a tool that wants parameters mirrored in headers.
     pub fn mirrors(&self) -> bool {
         self.groups.iter().any(|placed| placed.group.mirrors)
     }
 
-    /// What each branch lists, in the order of the tree.
+    /// Texts of the branches' lists, in the order of the tree.
     pub fn texts(&self, how: &How<'_>) -> impl Iterator<Item = &Text> {
         self.order.iter().filter_map(move |at| self.groups.get(at.group)?.group.text(at.member, how))
     }
@@ -174,7 +174,7 @@ impl Names {
     }
 }
 
-/// The groups in which branches are named. Where the configuration renames tools, any name may be wanted by anybody.
+/// Splits branches into groups for naming. Where the configuration renames tools, any name may collide with any.
 fn parted(branches: &[Listing<'_>], how: &How<'_>) -> Vec<Apart> {
     let is_renamed = how.key.style != Style::Qualified && how.profile.is_some_and(|profile| !profile.rename.is_empty());
     if how.key.mount.is_some() || is_renamed {
@@ -184,7 +184,7 @@ fn parted(branches: &[Listing<'_>], how: &How<'_>) -> Vec<Apart> {
     projection::apart(how.key.style, &mounts)
 }
 
-/// Branches that may want each other's names, and their names.
+/// Branches whose names may collide, and their names.
 struct Group {
     head: String,
     members: Vec<Member>,
@@ -194,12 +194,12 @@ struct Group {
     mirrors: bool,
 }
 
-/// What a branch was when it was named.
+/// State of a branch when it was named.
 struct Member {
     mount: Segment,
     catalog: Arc<Catalog>,
     state: State,
-    /// Its entries in the projection.
+    /// First of its entries in the projection, and the end of them.
     first: usize,
     last: usize,
     text: OnceLock<Text>,
@@ -219,33 +219,33 @@ impl Group {
                     owners.push((at, place));
                 }
             }
-            let (mount, catalog, state) = (branch.mount.clone(), Arc::clone(branch.catalog), how.told(branch.state));
+            let (mount, catalog, state) = (branch.mount.clone(), Arc::clone(branch.catalog), how.shown_state(branch.state));
             members.push(Member { mount, catalog, state, first, last: entries.len(), text: OnceLock::new() });
         }
         Self { head, members, projection: Projection::build(how.key.style, entries), owners, mirrors }
     }
 
-    /// Whether it was made of these branches as they are now.
+    /// Checks that the group was made of these branches as they are now.
     fn is_of(&self, branches: &[Listing<'_>], how: &How<'_>) -> bool {
         let same = |(member, branch): (&Member, &Listing<'_>)| {
-            Arc::ptr_eq(&member.catalog, branch.catalog) && member.state == how.told(branch.state) && member.mount == *branch.mount
+            Arc::ptr_eq(&member.catalog, branch.catalog) && member.state == how.shown_state(branch.state) && member.mount == *branch.mount
         };
         self.members.len() == branches.len() && self.members.iter().zip(branches).all(same)
     }
 
-    /// What a member lists, under the names that are shown; made when it is first wanted.
+    /// Text of a member's list under shown names, made on first use.
     fn text(&self, member: usize, how: &How<'_>) -> Option<&Text> {
         let member = self.members.get(member)?;
-        let server = Shown { mount: &member.mount, is_lost: member.state.is_lost };
+        let server = ShownServer { mount: &member.mount, is_lost: member.state.is_lost };
         let written = |index: usize| {
             let offer = (how.of)(&member.catalog).get(self.owners.get(index)?.1)?;
             Some(how.written(&server, offer, self.projection.shown(index)?))
         };
-        Some(member.text.get_or_init(|| Text::of(&(member.first..member.last).filter_map(written).collect::<Vec<_>>())))
+        Some(member.text.get_or_init(|| Text::join(&(member.first..member.last).filter_map(written).collect::<Vec<_>>())))
     }
 }
 
-/// What is to be named for an offer, unless the profile leaves it out.
+/// Entry to be named for an offer, unless the profile leaves it out.
 fn named(mount: &Segment, offer: &Offer, how: &How<'_>) -> Option<projection::Entry> {
     let dotted = how.profile.map(|_| format!("{mount}.{}", offer.local)).unwrap_or_default();
     if how.profile.is_some_and(|p| !allowed(&dotted, &p.include, &p.exclude)) {
@@ -268,17 +268,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::annotation::Noted;
+    use crate::tree::annotation::ToolFacts;
     use crate::tree::role::Role;
     use crate::tree::view::Page;
 
-    /// A world of mounts: what each lists, and how it stands.
+    /// Mounts, each with its list and state.
     type World = Vec<(Segment, Arc<Catalog>, State)>;
 
     fn catalog(tools: &[String]) -> Arc<Catalog> {
         let offer = |name: &String| {
             let mut entry = Entry { key: name.clone(), raw: format!(r#"{{"name":"{name}"}}"#).into() };
-            let noted = Noted::of(&mut entry, &Transport::default(), &[], Role::Server, None);
+            let noted = ToolFacts::of_entry(&mut entry, &Transport::default(), &[], Role::Server, None);
             let local = Arc::new(Route(vec![Segment::nearest(name)]));
             Offer { entry, name: name.as_str().into(), local, headers: Vec::new(), noted: Some(Arc::new(noted)) }
         };
@@ -313,7 +313,7 @@ mod tests {
         let mut world: World = mounts.into();
         let (before, _) = build(&world, &key(Style::Safe, false), None);
         world[2].1 = catalog(&["y".into()]);
-        // Who is told nothing of it is shown nothing else.
+        // A client without annotations sees no change.
         world[3].2.is_lost = true;
         let (after, pages) = build(&world, &key(Style::Safe, false), Some(&before));
         let kept = |head: &str| before.group(head).zip(after.group(head)).map(|(then, now)| Arc::ptr_eq(then, now));
@@ -324,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ax_03_names_made_after_a_change_are_those_made_from_nothing(
+        fn ax_03_changed_names_equal_names_made_anew(
             steps in proptest::collection::vec((0..4_usize, proptest::collection::vec("[ab]_{0,2}[aB]?", 0..4), any::<bool>()), 1..8),
             style in prop::sample::select(vec![Style::Dotted, Style::Qualified, Style::Safe]),
             annotated in any::<bool>(),

@@ -1,4 +1,4 @@
-//! The resources of one view: whose each is, and their lists. Made anew only when some server lists others.
+//! Resources of a view: their owners and lists. Made anew only after a change of some server's lists.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use mcp_proto::resource_index::{Listed, ResourceIndex};
 use crate::tree::snapshot::Branch;
 use crate::tree::view::text::Text;
 
-/// The resources of some branches.
+/// Resources of a view's branches.
 pub struct Resources {
     pub index: ResourceIndex,
     pub resources: Text,
     pub templates: Text,
-    /// Of what it was made.
+    /// Lists from which it was made.
     sources: Vec<Source>,
 }
 
-/// What one mount lists, as it stood.
+/// Lists of a mount at the time.
 struct Source {
     mount: Segment,
     resources: Arc<Vec<Entry>>,
@@ -27,20 +27,20 @@ struct Source {
 }
 
 impl Resources {
-    /// Of these branches; what was there `before` where that is the same.
+    /// Makes the resources of these branches, or returns `before` if nothing changed.
     pub fn build<'a>(branches: impl Iterator<Item = &'a Branch> + Clone, before: Option<&Arc<Self>>) -> Arc<Self> {
         if let Some(before) = before.filter(|before| before.is_of(branches.clone())) {
             return Arc::clone(before);
         }
-        let sources = branches.clone().map(Source::of).collect();
+        let sources = branches.clone().map(Source::of_branch).collect();
         let index = ResourceIndex::build(&branches.clone().map(listed).collect::<Vec<_>>());
         let mut made = Self { index, resources: Text::default(), templates: Text::default(), sources };
-        made.resources = Text::of(&made.shown(branches.clone().enumerate(), Kind::Resources, &|_, _| true));
-        made.templates = Text::of(&made.shown(branches.enumerate(), Kind::Templates, &|_, _| true));
+        made.resources = Text::join(&made.shown(branches.clone().enumerate(), Kind::Resources, &|_, _| true));
+        made.templates = Text::join(&made.shown(branches.enumerate(), Kind::Templates, &|_, _| true));
         Arc::new(made)
     }
 
-    /// The resources or templates of these branches that are kept, by their places and their owners' names for them.
+    /// Resources or templates of these branches for which `keep` holds, by place and owner's name.
     pub fn shown<'a>(
         &self,
         branches: impl Iterator<Item = (usize, &'a Branch)>,
@@ -68,7 +68,7 @@ impl Resources {
 }
 
 impl Source {
-    fn of(branch: &Branch) -> Self {
+    fn of_branch(branch: &Branch) -> Self {
         let (resources, templates) = (Arc::clone(&branch.catalog.resources), Arc::clone(&branch.catalog.templates));
         Self { mount: branch.mount.config.name.clone(), resources, templates }
     }

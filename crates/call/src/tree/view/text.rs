@@ -1,21 +1,21 @@
-//! Lists as they are sent: entries joined once, and pages that are made of pieces of them. What stands in a list is not decided here.
+//! Lists as sent: entries joined once, and pages made of pieces. Does not choose entries.
 
 use bytes::Bytes;
 
-/// Lists longer than this are cut into pages. Clients that look at the first page only are common.
+/// Most entries of a page; many clients read only the first page.
 pub const PAGE: usize = 20_000;
 
 /// Some entries of a list, with commas between them.
 #[derive(Debug, Default)]
 pub struct Text {
     joined: Bytes,
-    /// Where each entry ends.
+    /// End of each entry.
     ends: Vec<usize>,
 }
 
 impl Text {
     /// Joins raw entries.
-    pub fn of(entries: &[Bytes]) -> Self {
+    pub fn join(entries: &[Bytes]) -> Self {
         let mut at = 0;
         let end = |entry: &Bytes| {
             let end = at + entry.len();
@@ -25,7 +25,7 @@ impl Text {
         Self { ends: entries.iter().map(end).collect(), joined: entries.join(&b',').into() }
     }
 
-    /// The entries from one place to before another.
+    /// Entries from one place to before another.
     fn piece(&self, from: usize, to: usize) -> Bytes {
         let begin = if from == 0 { 0 } else { self.ends.get(from - 1).map_or(0, |end| end + 1) };
         let end = if to == 0 { 0 } else { self.ends.get(to - 1).copied().unwrap_or_default() };
@@ -33,7 +33,7 @@ impl Text {
     }
 }
 
-/// One page of a list: pieces that no comma stands between yet.
+/// Page of a list: pieces without commas in between yet.
 #[derive(Debug, Default)]
 pub struct Page {
     pieces: Vec<Bytes>,
@@ -41,7 +41,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Pages of at most [`PAGE`] entries; there is always a first one.
+    /// Makes pages of at most [`PAGE`] entries, at least one page.
     pub fn all<'a>(texts: impl Iterator<Item = &'a Text>) -> Vec<Self> {
         let mut pages = vec![Self::default()];
         for text in texts {
@@ -60,12 +60,12 @@ impl Page {
         pages
     }
 
-    /// How many bytes it has.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len() + 1).sum::<usize>() + 2
     }
 
-    /// Writes it as a raw array.
+    /// Writes the page as a raw array.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(b'[');
         for (at, piece) in self.pieces.iter().enumerate() {
@@ -94,17 +94,17 @@ mod tests {
 
     #[test]
     fn a_list_of_nothing_has_one_page() {
-        assert_eq!(written(&Page::all([&Text::default(), &Text::of(&[])].into_iter())), ["[]"]);
+        assert_eq!(written(&Page::all([&Text::default(), &Text::join(&[])].into_iter())), ["[]"]);
     }
 
     #[test]
-    fn ax_03_pages_hold_every_entry_once_wherever_texts_begin_and_end() {
+    fn ax_03_pages_hold_every_entry_once() {
         for sizes in [vec![3, 0, 2], vec![PAGE], vec![PAGE - 1, 3], vec![2 * PAGE + 1, 1], vec![1, 2 * PAGE - 1]] {
             let all: usize = sizes.iter().sum();
             let mut numbers = 0..all;
             let texts: Vec<Text> = sizes
                 .iter()
-                .map(|size| Text::of(&numbers.by_ref().take(*size).map(|n| n.to_string().into()).collect::<Vec<_>>()))
+                .map(|size| Text::join(&numbers.by_ref().take(*size).map(|n| n.to_string().into()).collect::<Vec<_>>()))
                 .collect();
             let pages: Vec<Vec<usize>> = written(&Page::all(texts.iter())).iter().map(|page| serde_json::from_str(page).unwrap()).collect();
             assert!(pages.iter().rev().skip(1).all(|page| page.len() == PAGE), "{sizes:?}");

@@ -1,22 +1,22 @@
-//! Words for callers about a server that fails, and those for whoever runs the gate alone. Whose a call is, is not decided here.
+//! Texts about a failing server, for callers, and for the operator alone. Does not know which caller is the operator.
 
 use std::time::{Duration, SystemTime};
 
 use mcp_proto::json::quote;
 
 use crate::tree::port::UpstreamError;
-use crate::way::error::{FaultSource, Told, reason, told};
+use crate::way::error::{CallerError, FaultSource, caller_error, reason};
 
-/// Report of the failure of a server. Anybody may provoke a failure, and a server may write about others' calls on its standard error.
+/// Report of a server's failure. Anybody may provoke a failure, and a server may write about others' calls on its standard error.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// The id of the call in log and record, by which its caller can ask about it.
+    /// Id of the call in log and record, by which its caller can ask about it.
     pub call: String,
-    /// The last lines of the server's standard error; empty for everybody but whoever runs the gate.
+    /// Last lines of the server's standard error; empty for everybody but the operator.
     pub stderr: Vec<String>,
 }
 
-/// The members of `data` that hold a report, each behind a comma.
+/// Members of `data` with a report, each behind a comma.
 fn members(report: Option<&Report>) -> String {
     let Some(Report { call, stderr }) = report else { return String::new() };
     let lines: Vec<String> = stderr.iter().map(|line| quote(line)).collect();
@@ -24,8 +24,8 @@ fn members(report: Option<&Report>) -> String {
     format!(",\"call\":{}{lines}", quote(call))
 }
 
-/// Tells of a server that is not there at present.
-pub fn unavailable(text: String, mount: &str, (since, next_try): (SystemTime, Option<SystemTime>), report: Option<&Report>) -> Told {
+/// Error for a server that is away.
+pub fn unavailable(text: String, mount: &str, (since, next_try): (SystemTime, Option<SystemTime>), report: Option<&Report>) -> CallerError {
     let wait = next_try.and_then(|t| t.duration_since(SystemTime::now()).ok()).unwrap_or(Duration::from_secs(1));
     let for_secs = since.elapsed().unwrap_or_default().as_secs();
     let more = format!(
@@ -35,11 +35,11 @@ pub fn unavailable(text: String, mount: &str, (since, next_try): (SystemTime, Op
         quote(&format!("`banyan logs {mount}` and `banyan doctor` say more")),
         members(report)
     );
-    told(-32002, 200, text, Some(reason("tool_degraded", &more)), FaultSource::Upstream, true)
+    caller_error(-32002, 200, text, Some(reason("tool_degraded", &more)), FaultSource::Upstream, true)
 }
 
-/// Tells of a server that failed under a call.
-pub fn upstream(text: String, mount: &str, error: &UpstreamError, report: Option<&Report>) -> Told {
+/// Error for a server that failed under a call.
+pub fn upstream(text: String, mount: &str, error: &UpstreamError, report: Option<&Report>) -> CallerError {
     let (code, name, retry, hint) = match error {
         UpstreamError::Cancelled => (-32000, "cancelled", false, "nothing: you cancelled it"),
         UpstreamError::Exposed => (-32002, "tool_degraded", false, "reach that gate over https://, or say `insecure = true` in the mount"),
@@ -61,5 +61,5 @@ pub fn upstream(text: String, mount: &str, error: &UpstreamError, report: Option
     };
     let hint = format!("{}; to whoever runs the gate `banyan logs {mount}` says more", hint.replace("SERVER", mount));
     let more = format!(",\"server\":{},\"hint\":{}{}", quote(mount), quote(&hint), members(report));
-    told(code, 200, text, Some(reason(name, &more)), FaultSource::Upstream, retry)
+    caller_error(code, 200, text, Some(reason(name, &more)), FaultSource::Upstream, retry)
 }

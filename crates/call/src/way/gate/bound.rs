@@ -1,5 +1,5 @@
-//! What of a request somebody agrees to: every member that goes out. Only the id of the request, the token under which progress is told, and
-//! the trace context may be others when the call is made again. Who agrees is not known here.
+//! Parts of a request that an approval binds: every member that goes out. Only the id of the request, the progress token and the trace
+//! context may differ when the call is made again. Does not know the people who agree.
 
 use mcp_proto::era::key;
 use mcp_proto::json::{Members, Object};
@@ -10,32 +10,32 @@ use sha2::{Digest, Sha256};
 
 use telemetry::trace_context::TraceContext;
 
-/// Members of `_meta` that may be others each time.
+/// Members of `_meta` that may differ each time.
 const FREE: [&str; 3] = ["progressToken", "traceparent", "tracestate"];
-/// Members of `_meta` by which gates find the way: they lead to the tool that is named, or are refused.
+/// Members of `_meta` by which gates find the way; they lead to the named tool, or are refused.
 const WAY: [&str; 2] = [CURSOR, ROUTE];
-/// Members of `_meta` by which a stateless request says who asks, and how.
+/// Members of `_meta` by which a stateless request describes its client.
 const CLIENT: [&str; 4] = [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
-/// What comes back with a request that was asked for input.
+/// Members of a request that comes back with input.
 const ROUND: [&str; 2] = ["inputResponses", "requestState"];
 
-/// The members of a request.
+/// Members of a request, in canonical form.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The arguments of a tool; of any other request all that it says, in canonical form.
+    /// Arguments of a tool; of any other request, all its params.
     pub arguments: String,
-    /// All others, in canonical form; empty: there are none.
+    /// Other members; empty if none.
     pub others: String,
-    /// Words of the request about its client, in canonical form; empty: none.
+    /// Description of the client in the request, in canonical form; empty if none.
     pub client: String,
 }
 
 impl Bound {
-    /// Those of `params`. A tool that is called without arguments is called with none.
+    /// Reads the members of `params`. A tool called without arguments is called with `{}`.
     ///
     /// # Errors
-    /// What can't be written in one way alone.
-    pub fn of(params: &Object, is_call: bool) -> Result<Self, NotCanonical> {
+    /// If the params have no canonical form.
+    pub fn of_params(params: &Object, is_call: bool) -> Result<Self, NotCanonical> {
         let (meta, client) = meta(params)?;
         let named = if is_call { &["name", "arguments"][..] } else { &[] };
         let arguments = if is_call {
@@ -55,8 +55,8 @@ impl Bound {
     }
 }
 
-/// The params as people were shown them, to the letter: two texts of one value may be two things to a server. What is free stays where it is no
-/// more than it should be.
+/// Params exactly as people were shown them, since a server may see two values in two texts of the same value. Free members stay if
+/// well-formed.
 pub fn as_shown(params: &Object, call: &Call, is_call: bool) -> Object {
     let (shown, beside) = if is_call {
         (vec![("arguments".to_owned(), call.arguments.clone())], members_of(&call.others))
@@ -81,7 +81,7 @@ pub fn as_shown(params: &Object, call: &Call, is_call: bool) -> Object {
     splice::edit(params, &changes).into()
 }
 
-/// The members of an object in canonical form, each as it stands there.
+/// Members of an object in canonical form, as written.
 fn members_of(canonical: &str) -> Vec<(String, String)> {
     let members = Members::again(canonical.as_bytes());
     members.iter().map(|(name, raw)| (name.into_owned(), String::from_utf8_lossy(raw).into_owned())).collect()
@@ -91,8 +91,8 @@ fn set(members: &[(String, String)]) -> Vec<(&str, Change<'_>)> {
     members.iter().map(|(name, raw)| (name.as_str(), Change::Set(raw.as_bytes()))).collect()
 }
 
-/// The part of `_meta` that is bound and shown among other members, and the part that says who asks. Members that gates alone may send are
-/// shown as well: whoever calls itself a gate has them go out to the gates below.
+/// Part of `_meta` bound and shown among other members, and the part that describes the client. Members between gates are shown as well:
+/// anybody who claims to be a gate has them go out to the gates below.
 fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
     let Some(raw) = params.get("_meta") else { return Ok((None, String::new())) };
     let Some(members) = params.meta() else { return Ok((Some(raw.to_vec()), String::new())) };
@@ -108,19 +108,19 @@ fn meta(params: &Object) -> Result<(Option<Vec<u8>>, String), NotCanonical> {
     Ok(((!Members::again(&shown).is_empty()).then_some(shown), client))
 }
 
-/// One value for the state with which a request comes back, or is to.
+/// Digest of the state with which a request comes back, or is to.
 pub fn state(raw: Option<&[u8]>) -> [u8; 32] {
     let raw = raw.unwrap_or_default();
     canonical(raw).map_or_else(|_| Sha256::digest(raw), Sha256::digest).into()
 }
 
-/// Of a request that comes back with what was asked for: the request as it was before, and its state.
+/// Original request and digest of its state, for a request that comes back with input.
 pub fn round(params: &Object) -> Option<(Object, [u8; 32])> {
     let members = params.members();
     ROUND.iter().any(|name| members.has(name)).then(|| (without_state(params), state(members.get("requestState"))))
 }
 
-/// The params as they were before anything was asked.
+/// Params as they were before any question.
 pub fn without_state(params: &Object) -> Object {
     splice::edit(params, &ROUND.map(|name| (name, Change::Remove))).into()
 }
@@ -133,10 +133,10 @@ mod tests {
 
     use super::*;
 
-    /// The call that people are shown, of a server.
+    /// Makes the call of a server as people are shown it.
     fn call(params: &Value, is_call: bool, server: &str) -> Call {
         let params = Bytes::from(params.to_string()).into();
-        let Bound { arguments, others, client } = Bound::of(&params, is_call).unwrap();
+        let Bound { arguments, others, client } = Bound::of_params(&params, is_call).unwrap();
         Call { arguments, others, client, server: server.into(), ..Call::default() }
     }
 
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn h4_a_member_that_is_added_removed_or_changed_makes_another_call(
+        fn h4_any_changed_member_makes_another_call(
             params in params(), name in name(), other in value(), is_in_meta: bool, is_call: bool, at in 0usize..8,
         ) {
             let before = call(&params, is_call, "s");
@@ -207,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn h4_only_the_token_of_progress_and_the_trace_may_be_others(params in params(), token in value(), is_call: bool) {
+        fn h4_only_progress_token_and_trace_may_differ(params in params(), token in value(), is_call: bool) {
             let before = call(&params, is_call, "s");
             let mut again = params;
             for free in FREE {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn h4_a_word_between_gates_is_shown_and_bound_for_anybody_may_say_that_it_is_a_gate() {
+    fn h4_members_between_gates_are_shown_and_bound() {
         let with = |meta: Value| call(&json!({"name": "t", "_meta": meta}), true, "s");
         let plain = with(json!({"x-mcpax-cursor": 0, "x-mcpax-route": ["s", "t"]}));
         assert_eq!(plain.others, "");

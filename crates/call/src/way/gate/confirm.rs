@@ -1,5 +1,5 @@
-//! `mcpax/confirm` (AX-45): a proof that somebody agrees, for a call that this gate holds, or one below. Whether the proof counts is decided
-//! by whoever holds the call, not by whoever passes the confirmation on.
+//! `mcpax/confirm` (AX-45): a proof of agreement, for a call held by this gate or a gate below. Does not judge a proof on its way down; the
+//! holder of the call does.
 
 use bytes::Bytes;
 use mcp_proto::envelope::Answer;
@@ -59,10 +59,10 @@ pub async fn confirm_below(errand: &Errand<'_>, id: &str) -> Result<Answer, Call
     Ok(answer)
 }
 
-/// Whether the call is free, as the gate says that holds it; `held`: what it said before. A gate that is not ours may leave members out.
+/// Reads from the holding gate's answer if the call is free; `held` is its earlier notice. Another implementation may leave members out.
 ///
 /// # Errors
-/// What can't be so. That a gate below lies about a call of its own can't be seen from here: it is the one that would have to hold it.
+/// If the answer contradicts the notice. A gate below can lie about its own calls undetected, but would have to hold them itself.
 fn is_released(result: &Object, id: &str, held: &Bytes) -> Result<bool, &'static str> {
     let number = |members: &Members<'_>, key: &str| members.get(key).and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<u8>().ok());
     let (said, before) = (result.members(), Members::again(held));

@@ -1,5 +1,4 @@
-//! How a caller is told that its call waits, each in the terms it knows (AX-45, AX-49), and how it shows that it comes back. Nothing is
-//! decided here.
+//! Texts for the caller of a waiting call, in terms known to the caller (AX-45, AX-49), and the recognition of its return. Decides nothing.
 
 use banyan_model::{Era, QualifiedName};
 use bytes::Bytes;
@@ -18,29 +17,29 @@ use crate::way::error::CallError;
 use crate::way::gate::bound::without_state;
 use crate::way::resolve::Resolved;
 
-/// The reason in `data` of a call that waits.
+/// Reason in `data` of a waiting call.
 pub const REASON: &str = "confirmation_required";
-/// The key of our one question to a client that opens addresses.
+/// Key of our question to a client that can open addresses.
 const QUESTION: &str = "approval";
-/// The member of a result's `_meta` that tells programs what its text tells people.
+/// Member of a result's `_meta` with the text's content for programs.
 const META: &str = "io.banyan/approval";
 
-/// Which terms a caller knows.
+/// Terms known to a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// `confirmation_required`: it is a gate, names our extension, or is told in a room.
+    /// `confirmation_required`: the caller is a gate, names our extension, or is told in a room.
     Code,
-    /// It is asked to open an address, while it waits (initialize era).
+    /// The caller is asked to open an address while it waits (initialize era).
     Elicits,
-    /// None: it is told in words.
+    /// No terms: the caller is told in words.
     Plain,
-    /// It is told to open an address and to come back (stateless era).
+    /// The caller is told to open an address and to come back (stateless era).
     Requires,
 }
 
 impl Way {
-    /// Chooses the way to tell this caller of a held call.
-    pub fn of(back: &Back) -> Self {
+    /// Chooses the terms for this caller.
+    pub fn of_caller(back: &Back) -> Self {
         let caller = &back.caller;
         let opens = Members::again(&caller.capabilities).object("elicitation").is_some_and(|elicitation| elicitation.has("url"));
         match caller.era {
@@ -52,11 +51,11 @@ impl Way {
     }
 }
 
-/// A call that waits, as its caller is told.
+/// A waiting call, as its caller is told.
 #[derive(Debug, Clone)]
 pub struct Pending {
     id: String,
-    /// Where a person agrees; may be empty.
+    /// Address where a person agrees; may be empty.
     pub url: String,
     /// For people.
     pub text: String,
@@ -65,8 +64,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// One that this gate holds.
-    pub fn of(gate: &Gate, approval: &Approval) -> Self {
+    /// Describes a call held by this gate.
+    pub fn of_approval(gate: &Gate, approval: &Approval) -> Self {
         let challenge = &approval.challenge;
         let (call, statement) = (&challenge.call, challenge.statement());
         let url = link(gate, &challenge.id);
@@ -97,7 +96,7 @@ impl Pending {
         Self { id: challenge.id.clone(), url, text, data: data.into() }
     }
 
-    /// One that a gate below holds, by what that gate said of it. Its `url`, if there is one, may be opened.
+    /// Describes a call held by a gate below, by that gate's own notice, with its `url` if any.
     pub fn below(gate: &Gate, id: String, data: &Bytes) -> Self {
         let members = Members::again(data);
         let tool: String = hidden::without(&members.str("tool").unwrap_or_default()).chars().take(QualifiedName::MAX).collect();
@@ -108,10 +107,10 @@ impl Pending {
         Self { id, url, text, data: data.clone() }
     }
 
-    /// The answer to its caller.
+    /// Answer for the caller.
     pub fn answer(&self, gate: &Gate, back: &Back) -> Result<Answer, CallError> {
         let (text, caller) = (quote(&self.text), &back.caller);
-        let raw = match Way::of(back) {
+        let raw = match Way::of_caller(back) {
             Way::Code => return Err(CallError::ConfirmationRequired(Box::new(self.clone()))),
             Way::Requires => {
                 let (url, state) = (quote(&self.url), quote(&state(gate, &self.id, caller)));
@@ -135,7 +134,7 @@ impl Pending {
         String::from_utf8_lossy(&self.data).into_owned()
     }
 
-    /// For people.
+    /// Text for people.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -150,27 +149,27 @@ fn words(tool: &str, id: &str, url: &str, required: u8) -> String {
     )
 }
 
-/// The raw `data` of an error by which a gate says that it holds a call; `None`: it says something else.
+/// Raw `data` of an error by which a gate says that it holds a call; `None` for other errors.
 pub fn held_below(error: &Bytes) -> Option<Bytes> {
     let data = Members::again(error).get("data")?;
     (data.starts_with(b"{") && Members::again(data).str("reason").as_deref() == Some(REASON)).then(|| error.slice_ref(data))
 }
 
-/// The token under which a caller hears progress.
+/// Token under which a caller hears progress.
 pub fn token(resolved: &Resolved) -> Option<Bytes> {
     let raw = resolved.params.meta()?.get("progressToken")?;
     Some(Bytes::copy_from_slice(raw))
 }
 
 /// A caller that came back.
-pub struct Returned {
-    /// The approval.
+pub struct ReturnedCall {
+    /// Id of the approval.
     pub id: String,
-    /// Whether a person said that the address is not opened.
+    /// A person declined to open the address.
     pub is_declined: bool,
 }
 
-/// What the states of this gate begin with: another gate's pass through it.
+/// Beginning of this gate's states; states of other gates pass through.
 fn mark(gate: &Gate) -> String {
     format!("banyan-approval-{}-", gate.node.id)
 }
@@ -179,16 +178,16 @@ fn state(gate: &Gate, id: &str, caller: &Caller) -> String {
     format!("{}{id}.{}", mark(gate), gate.rules.approvals.sealed(id, &caller.principal.name))
 }
 
-/// Whether a call comes back with a state of ours, which is taken out of its params. One whose seal is not ours counts for nothing: its
-/// call is known again by what it says.
-pub fn returned(gate: &Gate, resolved: &mut Resolved) -> Option<Returned> {
+/// Recognises a call that comes back with a state of ours, and takes the state out of its params. A state under another seal is ignored:
+/// its call is recognised by its content.
+pub fn returned(gate: &Gate, resolved: &mut Resolved) -> Option<ReturnedCall> {
     let state = resolved.params.str("requestState")?.into_owned();
     let (id, seal) = state.strip_prefix(&mark(gate))?.split_once('.')?;
     let expected = gate.rules.approvals.sealed(id, &resolved.caller.principal.name);
     let is_ours = bool::from(expected.as_bytes().ct_eq(seal.as_bytes()));
     let is_declined = is_declined(&resolved.params);
     resolved.params = without_state(&resolved.params);
-    is_ours.then(|| Returned { id: id.to_owned(), is_declined })
+    is_ours.then(|| ReturnedCall { id: id.to_owned(), is_declined })
 }
 
 fn is_declined(params: &Object) -> bool {

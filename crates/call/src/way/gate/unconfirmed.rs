@@ -1,4 +1,4 @@
-//! The record of confirmations that were not taken. Decides about none.
+//! The record of refused confirmations. Decides about none.
 
 use audit::record::{Intent, Refused, Text};
 use banyan_model::Era;
@@ -9,8 +9,8 @@ use store::Way;
 use crate::judge::gate::Gate;
 use crate::way::error::CallError;
 
-/// Records that a confirmation was not taken, whoever brought it. `principal` is empty where nobody knows who that was. What was never asked
-/// for is not recorded: anybody can make up ids by the thousand.
+/// Records a refused confirmation. `principal` is empty if unknown. Confirmations of unknown ids are not recorded, since anybody can make
+/// up ids by the thousand.
 pub fn unconfirmed(gate: &Gate, id: &str, principal: &str, why: &Refusal) {
     if !gate.rules.approvals.may_know(id) && gate.rules.approvals.below.find(id).is_none() {
         return;

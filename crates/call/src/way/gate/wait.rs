@@ -1,5 +1,5 @@
-//! A caller that waits for somebody to agree: it hears for what, is asked to open the address where it can, and is let go when its time is
-//! over. Whether it may go on is not decided here.
+//! Waiting for approval: the caller hears what it waits for, is asked to open the address if able, and is let go at the end of its time.
+//! Does not decide if the call may go on.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use mcp_proto::json::quote;
 use policy::approval::{Approval, Refusal, Standing};
 use runtime::random;
 
-use crate::judge::approvals::{Waiting, link};
+use crate::judge::approvals::{WaitingCall, link};
 use crate::judge::gate::{Gate, Rules};
 use crate::tree::back::Back;
 use crate::way::error::CallError;
 use crate::way::gate::hold::{not_kept, over};
 use crate::way::gate::told::{Pending, REASON, Way};
 
-/// How often a caller hears for what it waits.
+/// Interval between notices to a waiting caller.
 const PROGRESS: Duration = Duration::from_secs(5);
 
-/// What came of waiting.
-pub enum Waited {
+/// Outcome of waiting.
+pub enum WaitOutcome {
     /// Enough people have agreed.
     Free,
     /// Nobody has decided, and the caller waits no longer.
@@ -32,13 +32,13 @@ pub enum Waited {
 pub async fn wait(
     gate: &Arc<Gate>,
     back: &Arc<Back>,
-    waiting: &Waiting,
+    waiting: &WaitingCall,
     way: Way,
     patience: Duration,
     token: Option<Bytes>,
-) -> Result<Waited, CallError> {
+) -> Result<WaitOutcome, CallError> {
     if patience.is_zero() {
-        return Ok(Waited::Waits);
+        return Ok(WaitOutcome::Waits);
     }
     if back.seated.is_some() {
         back.send(waits(gate, &waiting.approval));
@@ -60,13 +60,13 @@ pub async fn wait(
             answer = &mut asked, if is_asking => {
                 is_asking = false;
                 match answer {
-                    Asked::Accepted => {}
-                    Asked::Declined => {
+                    ElicitationAnswer::Accepted => {}
+                    ElicitationAnswer::Declined => {
                         gate.rules.approvals.leave(id, false).await;
                         return Err(CallError::Approval(Refusal::Over(Standing::Withdrawn)));
                     }
-                    Asked::Unable if token.is_some() => {}
-                    Asked::Unable => break,
+                    ElicitationAnswer::Unable if token.is_some() => {}
+                    ElicitationAnswer::Unable => break,
                 }
             }
             () = &mut end => break,
@@ -77,21 +77,21 @@ pub async fn wait(
         }
     }
     gate.rules.approvals.leave(id, true).await;
-    Ok(decided(&gate.rules, id).await?.unwrap_or(Waited::Waits))
+    Ok(decided(&gate.rules, id).await?.unwrap_or(WaitOutcome::Waits))
 }
 
-/// What was decided; `None`: nothing so far.
-async fn decided(rules: &Rules, id: &str) -> Result<Option<Waited>, CallError> {
+/// Outcome decided by people, if any.
+async fn decided(rules: &Rules, id: &str) -> Result<Option<WaitOutcome>, CallError> {
     let approval = rules.approvals.look(id).await.map_err(not_kept)?;
     let approval = approval.ok_or(CallError::Approval(Refusal::Unknown))?;
     if approval.standing.is_over() {
         rules.approvals.hear(id).await;
         return Err(over(&approval));
     }
-    Ok((approval.standing == Standing::Released).then_some(Waited::Free))
+    Ok((approval.standing == Standing::Released).then_some(WaitOutcome::Free))
 }
 
-/// Says for what is waited.
+/// Sends progress with the reason for waiting.
 fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration) {
     let Some(token) = token else { return };
     let challenge = &approval.challenge;
@@ -110,7 +110,7 @@ fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration
     back.notify("notifications/progress", &envelope::notification("notifications/progress", &params), None);
 }
 
-/// Says once to whoever asked in a room, and may hear no progress, for what its call waits, and where a person agrees: a whole message.
+/// Notice, sent once, for a caller in a room who may hear no progress: the reason for waiting, and the place to agree, as a whole message.
 fn waits(gate: &Gate, approval: &Approval) -> Bytes {
     let challenge = &approval.challenge;
     let (who, url) = (who(challenge.required), link(gate, &challenge.id));
@@ -132,25 +132,25 @@ fn who(required: u8) -> String {
     if required == 1 { "somebody".to_owned() } else { format!("{required} people") }
 }
 
-/// What a client said that was asked to open an address.
-enum Asked {
+/// Answer of a client asked to open an address.
+enum ElicitationAnswer {
     Accepted,
     Declined,
-    /// It can't.
+    /// The client can't.
     Unable,
 }
 
 /// Asks a client of the initialize era to open the address (2025-11-25, "URL mode elicitation").
-async fn ask(gate: &Gate, back: &Back, approval: &Approval, way: Way) -> Asked {
+async fn ask(gate: &Gate, back: &Back, approval: &Approval, way: Way) -> ElicitationAnswer {
     if way != Way::Elicits {
         return std::future::pending().await;
     }
-    let pending = Pending::of(gate, approval);
+    let pending = Pending::of_approval(gate, approval);
     let (url, text, id) = (quote(&pending.url), quote(&pending.text), quote(&random::token()));
     let params = format!("{{\"mode\":\"url\",\"url\":{url},\"message\":{text},\"elicitationId\":{id}}}");
     match back.ask("elicitation/create", &Bytes::from(params)).await {
-        Answer::Result(result) if result.str("action").as_deref() == Some("accept") => Asked::Accepted,
-        Answer::Result(_) => Asked::Declined,
-        Answer::Error(_) => Asked::Unable,
+        Answer::Result(result) if result.str("action").as_deref() == Some("accept") => ElicitationAnswer::Accepted,
+        Answer::Result(_) => ElicitationAnswer::Declined,
+        Answer::Error(_) => ElicitationAnswer::Unable,
     }
 }

@@ -8,12 +8,12 @@ use std::task::{Poll, ready};
 use bytes::Bytes;
 
 use crate::downstream::plain::Line;
-use call::words::pouring::Pouring;
+use call::words::pouring::PouringBody;
 use door::socket::Socket;
 
 impl<S: Socket> Line<S> {
     /// Sends `body`; fails when the body broke off or the client has gone, and then the connection is useless.
-    pub(super) async fn pour(&mut self, mut body: Pouring) -> io::Result<()> {
+    pub(super) async fn pour(&mut self, mut body: PouringBody) -> io::Result<()> {
         loop {
             let piece = std::future::poll_fn(|cx| {
                 if let Poll::Ready(piece) = body.poll_piece(cx) {

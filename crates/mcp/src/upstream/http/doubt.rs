@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::upstream::http::{HttpUpstream, HttpWire, SpokenRevision};
 use call::tree::mount::Mount;
-use call::tree::port::{Instance, Outgoing, UpstreamError};
+use call::tree::port::{Instance, OutgoingRequest, UpstreamError};
 
 /// Probe: known to every server of the stateless era, and to none of the other.
 const DISCOVER: &str = "server/discover";
@@ -50,7 +50,7 @@ impl Doubts {
 impl HttpWire {
     /// Judges an outcome: where a server of the other era would answer the same, probes the server. A caller may provoke such answers, so
     /// only the probe's own answer counts, and probes are rare.
-    pub fn doubt(self: &Arc<Self>, out: &Outgoing<'_>, outcome: &Result<Answer, UpstreamError>) {
+    pub fn doubt(self: &Arc<Self>, out: &OutgoingRequest<'_>, outcome: &Result<Answer, UpstreamError>) {
         let is_strange = match outcome {
             Ok(Answer::Result(_)) => return,
             Ok(Answer::Error(error)) => is_strange(self.era(), Members::again(error).get("code").unwrap_or_default()),
@@ -96,7 +96,7 @@ impl HttpWire {
     /// Era of the server by its answer to the probe; `None` for an answer that does not tell.
     async fn speaks(self: &Arc<Self>, mount: &Mount) -> Option<Era> {
         let params = Bytes::from(format!("{{\"_meta\":{}}}", stateless_meta(&mount.gate.node.shared())));
-        let out = Outgoing::plain(DISCOVER, params);
+        let out = OutgoingRequest::plain(DISCOVER, params);
         match tokio::time::timeout(PATIENCE, Box::pin(self.request(&out, None))).await.ok()? {
             Ok(Answer::Result(result)) => {
                 let revisions = result.members().get("supportedVersions").and_then(json::elements).unwrap_or_default();

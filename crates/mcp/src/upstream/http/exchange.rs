@@ -17,7 +17,7 @@ use crate::upstream::pool::Reply;
 use call::tree::asks;
 use call::tree::back::Back;
 use call::tree::port::Member;
-use call::tree::port::{Outgoing, UpstreamError};
+use call::tree::port::{OutgoingRequest, UpstreamError};
 
 /// Most times that a broken stream of the initialize era is resumed.
 const RESUMES: usize = 8;
@@ -80,7 +80,7 @@ impl<'a> Exchange<'a> {
 
     /// Posts the message and reads its answer.
     #[expect(clippy::manual_async_fn, reason = "an async fn keeps what it is given twice, and every call in flight has one")]
-    pub fn run(mut self, message: Sent<'_>, out: &Outgoing<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
+    pub fn run(mut self, message: Sent<'_>, out: &OutgoingRequest<'_>) -> impl Future<Output = Result<Answer, UpstreamError>> {
         async move {
             let reply = self.wire.posted(message, out).await?;
             if let Some(lacking) = out.pour

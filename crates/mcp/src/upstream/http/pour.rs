@@ -14,7 +14,7 @@ use crate::upstream::http::is_events;
 use crate::upstream::pool::Reply;
 use call::tree::port::Member;
 use call::tree::port::UpstreamError;
-use call::words::pour::{Gone, KEPT, Pour};
+use call::words::pour::{KEPT, Pour, TakerGone};
 
 /// Longest answer that is read whole before it is looked at, in bytes.
 pub const LONG: usize = 256 << 10;
@@ -92,7 +92,7 @@ impl Exchange<'_> {
     async fn pour(&self, mut begun: BegunPour, mut piece: Bytes, mut from: Source) -> Result<Answer, UpstreamError> {
         loop {
             self.within(begun.poured.at())?;
-            begun.pass(&piece).await.map_err(|Gone| UpstreamError::Cancelled)?;
+            begun.pass(&piece).await.map_err(|TakerGone| UpstreamError::Cancelled)?;
             if let Some(back) = self.back {
                 back.stir();
             }
@@ -150,7 +150,7 @@ impl Source {
 
 impl BegunPour {
     /// Passes on the part of `piece`, the last bytes read, that belongs to the result.
-    async fn pass(&self, piece: &Bytes) -> Result<(), Gone> {
+    async fn pass(&self, piece: &Bytes) -> Result<(), TakerGone> {
         let poured = &self.poured;
         let start = poured.at() - piece.len();
         let Some(begin) = poured.begin() else { return Ok(()) };
@@ -164,7 +164,7 @@ impl BegunPour {
         self.push(part(end - 1, end)).await
     }
 
-    async fn push(&self, piece: Bytes) -> Result<(), Gone> {
+    async fn push(&self, piece: Bytes) -> Result<(), TakerGone> {
         if piece.is_empty() { Ok(()) } else { self.pour.push(piece).await }
     }
 
