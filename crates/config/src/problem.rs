@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use super::snippet::{self, Shown};
 
+/// Mistakes shown of one file.
+const MOST_SHOWN: usize = 100;
+
 /// The reason for which a configuration can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -21,12 +24,14 @@ pub enum ConfigError {
         path: PathBuf,
     },
     /// The file has flaws.
-    #[error("{}", Report { path, problems })]
+    #[error("{}", Report { path, problems, more: *more })]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// In the order of the file; never empty.
+        /// In the order of the file; never empty, and at most a hundred.
         problems: Vec<Problem>,
+        /// Mistakes behind the last of these.
+        more: usize,
     },
     /// The file can't be read.
     #[error("can't read `{}`: {source}\n  {}", path.display(), unread(source))]
@@ -90,12 +95,13 @@ impl Flaw {
     }
 }
 
-/// Puts flaws into the order of the file and shows their lines.
+/// Puts flaws into the order of the file and shows the lines of the first: each costs a look at the whole file.
 pub(super) fn invalid(path: &Path, text: &str, schema: &Value, mut flaws: Vec<Flaw>) -> ConfigError {
     flaws.sort_by_key(|flaw| (flaw.span.start, flaw.span.end));
     flaws.dedup();
-    let problems = flaws.into_iter().map(|flaw| problem(text, schema, flaw)).collect();
-    ConfigError::Invalid { path: path.to_owned(), problems }
+    let more = flaws.len().saturating_sub(MOST_SHOWN);
+    let problems = flaws.into_iter().take(MOST_SHOWN).map(|flaw| problem(text, schema, flaw)).collect();
+    ConfigError::Invalid { path: path.to_owned(), problems, more }
 }
 
 fn problem(text: &str, schema: &Value, flaw: Flaw) -> Problem {
@@ -123,6 +129,7 @@ fn floor(text: &str, at: usize) -> usize {
 struct Report<'a> {
     path: &'a Path,
     problems: &'a [Problem],
+    more: usize,
 }
 
 impl fmt::Display for Report<'_> {
@@ -139,6 +146,9 @@ impl fmt::Display for Report<'_> {
             if let Some(help) = &problem.help {
                 write!(f, "\n{gutter} = {help}")?;
             }
+        }
+        if self.more > 0 {
+            write!(f, "\n\nand {} more: mend these first", self.more)?;
         }
         Ok(())
     }

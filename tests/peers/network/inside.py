@@ -5,6 +5,7 @@ The device itself is the judge: each check looks at what FRR runs, never at what
 """
 import json
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -239,8 +240,9 @@ def record(report, device, gateway):
 
 
 def histories():
-    """What vtysh keeps of commands."""
-    return [file for file in (Path.home() / ".history_frr", Path("/root/.history_frr")) if file.exists()]
+    """Commands that vtysh kept, for the user of the environment and for the one who runs this."""
+    homes = {Path.home(), Path(pwd.getpwuid(os.getuid()).pw_dir)}
+    return [file for file in (home / ".history_frr" for home in homes) if file.exists()]
 
 
 def timed_out(report, gateway):

@@ -39,7 +39,7 @@ enum Action {
     List,
     /// Take back the certificate of a gate: its connections end at once
     Revoke {
-        /// Its name, or the serial number of one certificate
+        /// Name of the holder, or the serial number of one certificate
         name: String,
     },
     /// Print what one more gate joins with

@@ -28,6 +28,8 @@ struct Report<'a> {
     file: &'a Path,
     ok: bool,
     problems: &'a [Problem],
+    /// Mistakes behind the last of these.
+    more: usize,
     mounts: Vec<String>,
     /// Notices about claims taken on trust.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,9 +51,9 @@ impl Check {
                 gateway::trust::check(&config).map_err(|error| Failure::Failed(error.to_string()))?;
                 fine(&file, &config, output)
             }
-            Err(ConfigError::Invalid { problems, .. }) if output.wants_json() => {
-                output.json(&Report { file: &file, ok: false, problems: &problems, mounts: Vec::new(), notices: Vec::new() })?;
-                Err(Failure::Failed(summary(&file, problems.len())))
+            Err(ConfigError::Invalid { problems, more, .. }) if output.wants_json() => {
+                output.json(&Report { file: &file, ok: false, problems: &problems, more, mounts: Vec::new(), notices: Vec::new() })?;
+                Err(Failure::Failed(summary(&file, problems.len() + more)))
             }
             Err(error) => Err(error.into()),
         }
@@ -61,7 +63,7 @@ impl Check {
 fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     let mounts: Vec<String> = config.mounts.keys().map(ToString::to_string).collect();
     if output.wants_json() {
-        return output.json(&Report { file, ok: true, problems: &[], mounts, notices: config::notices(config) });
+        return output.json(&Report { file, ok: true, problems: &[], more: 0, mounts, notices: config::notices(config) });
     }
     let count = |is_kind: fn(&Transport) -> bool| config.servers().filter(|mount| is_kind(&mount.transport)).count();
     let started = count(|transport| matches!(transport, Transport::Stdio(_)));
@@ -91,7 +93,7 @@ fn summary(file: &Path, problems: usize) -> String {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         match &error {
-            ConfigError::Invalid { path, problems } => Self::Failed(format!("{}\n\n{error}", summary(path, problems.len()))),
+            ConfigError::Invalid { path, problems, more } => Self::Failed(format!("{}\n\n{error}", summary(path, problems.len() + more))),
             ConfigError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::NotFound(error.to_string()),
             ConfigError::Empty { .. } | ConfigError::Read { .. } => Self::Failed(error.to_string()),
         }

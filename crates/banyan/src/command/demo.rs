@@ -9,7 +9,7 @@ use crate::threads;
 /// Serves a demonstration server.
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Its name
+    /// Name of the demonstration server
     #[arg(value_parser = demo::NAMES)]
     name: String,
 }

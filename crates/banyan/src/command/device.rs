@@ -35,7 +35,7 @@ enum DeviceCommand {
     },
     /// Keep the change that waits on a device
     Confirm {
-        /// Its name
+        /// Name of the device
         name: String,
     },
     /// Restore a device when nobody confirms
@@ -45,7 +45,7 @@ enum DeviceCommand {
     List,
     /// Bring the old configuration back at once
     Rollback {
-        /// Its name
+        /// Name of the device
         name: String,
     },
     /// Serve one device on standard input and output
@@ -53,12 +53,12 @@ enum DeviceCommand {
     Serve(Handover),
     /// Show the change of a device, its owner and its deadline
     Status {
-        /// Its name
+        /// Name of the device
         name: String,
     },
     /// Make the change of a device yours
     TakeOver {
-        /// Its name
+        /// Name of the device
         name: String,
     },
 }

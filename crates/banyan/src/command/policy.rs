@@ -60,6 +60,8 @@ struct Report<'a> {
     file: &'a Path,
     ok: bool,
     problems: &'a [Problem],
+    /// Mistakes behind the last of these.
+    more: usize,
     rules: Vec<RuleRow>,
     arguments: Vec<String>,
 }
@@ -92,16 +94,16 @@ impl Check {
                     let again = read(&rules.file, &text(&rules.file)?);
                     (rules.file, again)
                 }
-                Err(ConfigError::Invalid { path, problems }) => (path.clone(), Err(ConfigError::Invalid { path, problems })),
+                Err(ConfigError::Invalid { path, problems, more }) => (path.clone(), Err(ConfigError::Invalid { path, problems, more })),
                 Err(error) => return Err(error.into()),
             },
         };
         match checked {
             Ok(policies) => fine(&file, &policies, output),
-            Err(ConfigError::Invalid { problems, .. }) if output.wants_json() => {
-                let report = Report { file: &file, ok: false, problems: &problems, rules: Vec::new(), arguments: Vec::new() };
+            Err(ConfigError::Invalid { problems, more, .. }) if output.wants_json() => {
+                let report = Report { file: &file, ok: false, problems: &problems, more, rules: Vec::new(), arguments: Vec::new() };
                 output.json(&report)?;
-                Err(Failure::Failed(format!("{} in {}", counted(problems.len(), "problem"), file.display())))
+                Err(Failure::Failed(format!("{} in {}", counted(problems.len() + more, "problem"), file.display())))
             }
             Err(error) => Err(error.into()),
         }
@@ -111,7 +113,7 @@ impl Check {
 fn fine(file: &Path, policies: &Policies, output: &Output) -> Result<(), Failure> {
     let word = |mode| if mode == Mode::Shadow { "shadow" } else { "enforce" };
     let rows = policies.rules().map(|rule| RuleRow { id: rule.id.to_string(), line: rule.line, mode: word(rule.mode) });
-    let report = Report { file, ok: true, problems: &[], rules: rows.collect(), arguments: policies.wanted() };
+    let report = Report { file, ok: true, problems: &[], more: 0, rules: rows.collect(), arguments: policies.wanted() };
     if output.wants_json() {
         return output.json(&report);
     }

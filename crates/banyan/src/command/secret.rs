@@ -21,14 +21,14 @@ pub(crate) struct Secret {
 enum Action {
     /// Store a secret: asked for on a terminal, otherwise read from standard input
     Set {
-        /// Its name, for ${keyring:NAME}
+        /// Name of the secret, for ${keyring:NAME}
         name: String,
     },
     /// List the names
     List,
     /// Remove a secret
     Rm {
-        /// Its name
+        /// Name of the secret
         name: String,
     },
 }

@@ -36,7 +36,7 @@ enum Action {
     List,
     /// Remove a token: its holder is refused from the next request on
     Rm {
-        /// Its name
+        /// Name of the token
         name: String,
     },
 }

@@ -56,6 +56,15 @@ fn an_empty_file_is_the_default_configuration() {
 }
 
 #[test]
+fn a_file_full_of_mistakes_shows_the_first_hundred() {
+    let text = format!("[mount.a]\ncommand = 'x'\nargs = [{}]\n", "1,".repeat(2500));
+    let error = parse(&text, Path::new("banyan.toml"), &Fixed).unwrap_err();
+    assert!(error.to_string().ends_with("\n\nand 2400 more: mend these first"), "{}", error.to_string().len());
+    let ConfigError::Invalid { problems, more, .. } = error else { panic!("{error}") };
+    assert_eq!((problems.len(), more), (100, 2400));
+}
+
+#[test]
 fn the_terms_of_registrations_are_lowered_with_those_of_single_segments() {
     let config =
         read("[registry]\nsticky = \"always\"\ngrace = \"0s\"\nhosts = [\"*.Plant.example\"]\n[registry.segment.lab]\nproof = \"never\"\n");

@@ -1,5 +1,6 @@
 //! A change that could not be kept has not happened, and changes by other gates hold.
 
+use super::model::{Step, person, step};
 use super::*;
 
 /// The stored state of a desk.
