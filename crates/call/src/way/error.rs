@@ -1,4 +1,5 @@
-//! Reasons why a request was not carried out, and their texts for callers: the only place that knows JSON-RPC codes and HTTP statuses.
+//! Reasons why a call was not carried out, and their texts for callers: the only place of the way that knows JSON-RPC codes and HTTP
+//! statuses. Doors, parents and the bridge of the eras answer for themselves: `door::reply`, `mesh_proto::refusal`, `mcp::bridge`.
 //!
 //! Codes -32000 to -32019 are ours and always come with `data.reason`; -32020 and below belong to MCP (2026-07-28, "Error codes").
 
