@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use config::resolved::Config;
 use config::secret::SystemSources;
 use toml_edit::{DocumentMut, Item, Table};
 
@@ -45,8 +46,12 @@ impl Document {
 
     /// Checks that a gate would take the document.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        gateway::parts::sections().parse(&self.toml.to_string(), &self.path, &SystemSources)?;
-        Ok(())
+        self.parsed().map(drop)
+    }
+
+    /// The document as a gate would take it.
+    pub(crate) fn parsed(&self) -> Result<Config, Failure> {
+        Ok(gateway::parts::sections().parse(&self.toml.to_string(), &self.path, &SystemSources)?)
     }
 
     /// Writes the document to its place, old or new.

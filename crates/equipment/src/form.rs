@@ -31,7 +31,7 @@ pub(crate) struct Device {
     /// Directory of `vtysh`. Default: `/usr/bin`.
     #[schemars(example = &"/usr/bin")]
     bindir: Option<String>,
-    /// Host of a device that is reached over SSH, with a port or without.
+    /// Host of a device that is reached over SSH, with a port or without: 22 for `ssh`, 830 for `netconf`.
     #[schemars(example = &"10.0.0.1")]
     address: Option<At<String>>,
     /// Name for the login.
@@ -94,7 +94,7 @@ impl Device {
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
         let backend = self.backend.unwrap_or_default();
-        if backend == Backend::Ssh {
+        if backend != Backend::Frr {
             self.check_login(name, reading);
         }
         DeviceSettings {
@@ -133,7 +133,7 @@ impl Device {
             ("password", self.password.is_none() && self.key.is_none()),
         ];
         for (key, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
-            let flaw = Flaw::new(name.span(), format!("a device behind SSH needs `{key}`"));
+            let flaw = Flaw::new(name.span(), format!("a device that is reached over SSH needs `{key}`"));
             reading.refuse(flaw.help(if key == "password" { "or `key`, the file of a private key" } else { "add it to this section" }));
         }
     }

@@ -59,6 +59,15 @@ impl Section for DeviceSection {
     }
 }
 
+/// Reference to the password for a device.
+pub fn password<'a>(config: &'a Config, name: &str) -> Option<&'a SecretRef> {
+    let mount = config.mounts.get(&Segment::new(name).ok()?)?;
+    match &mount.transport {
+        Transport::Stdio(process) => process.env.get(PASSWORD),
+        _ => None,
+    }
+}
+
 /// The server process of a device: the same program again.
 fn process(settings: &DeviceSettings, password: Option<SecretRef>) -> Process {
     let program = std::env::current_exe().map_or_else(|_| "banyan".to_owned(), |path| path.display().to_string());

@@ -86,6 +86,8 @@ pub enum Backend {
     Frr,
     /// A command line over SSH, for reads.
     Ssh,
+    /// NETCONF over SSH.
+    Netconf,
 }
 
 /// The dialect of a command line.

@@ -1,16 +1,25 @@
 //! NETCONF (RFC 6241, 6242) over bytes: framing of both bases, hello, requests, replies and notifications. No session and no SSH here.
 
 mod frame;
+mod path;
 mod reply;
 mod request;
+mod tree;
+mod value;
 
 pub use frame::{FrameError, Framer};
+pub use path::{EditOperation, NodePath};
 pub use reply::{DeviceMessage, NetconfCapabilities, RpcReply, read};
 pub use request::{Datastore, NetconfRequest, hello, rpc};
+pub use tree::XmlTree;
 
 /// Capability of the framing by chunks.
 pub const BASE_1_1: &str = "urn:ietf:params:netconf:base:1.1";
 /// Capability of the framing by `]]>]]>`.
 pub const BASE_1_0: &str = "urn:ietf:params:netconf:base:1.0";
+/// Capability of a candidate configuration.
+pub const CANDIDATE: &str = "urn:ietf:params:netconf:capability:candidate:1.0";
+/// Capability of commits that the device takes back by itself, also when their session is gone.
+pub const CONFIRMED_COMMIT: &str = "urn:ietf:params:netconf:capability:confirmed-commit:1.1";
 /// Namespace of requests.
 pub const NAMESPACE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";

@@ -1,8 +1,10 @@
 //! A device as an MCP server: tools and resources over a [`Site`]. Does not decide about secrets or changes.
 
+mod capabilities;
 pub(crate) mod reads;
 pub(crate) mod routes;
 pub(crate) mod tools;
+pub(crate) mod yang;
 
 use std::sync::Arc;
 
@@ -41,16 +43,7 @@ impl Server for Device {
     }
 
     fn capabilities(&self, era: Era) -> Value {
-        let (settings, can_undo) = (&self.site.settings, self.site.backend.changeable().is_ok());
-        let network = json!({
-            "yangModules": [],
-            "cliDialect": self.site.dialect.draft_name(),
-            "configDatastore": if can_undo { &["running", "candidate", "operational"][..] } else { &["running"][..] },
-            "notificationStream": [],
-            "maxBulkEdit": settings.max_bulk_edit,
-            "supportsRollback": can_undo,
-            "rollbackTimeout": settings.longest_window,
-        });
+        let network = capabilities::network(&self.site);
         let mut all = json!({ "resources": {}, "experimental": { "network": network } });
         if era == Era::Initialize {
             all["network"] = network;

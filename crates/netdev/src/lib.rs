@@ -8,6 +8,8 @@ mod command;
 mod device;
 mod drive;
 mod guard;
+mod login;
+mod netconf;
 mod site;
 mod ssh;
 mod store;
@@ -15,10 +17,13 @@ mod way;
 
 use std::sync::Arc;
 
-pub use equipment::{DeviceSettings, Devices};
+pub use equipment::{DeviceSettings, Devices, PASSWORD, password};
 pub use guard::guard;
 pub use net_proto::fault::Fault;
 pub use site::{ChangeState, Site};
+
+/// Longest time for a first look at a device.
+const FIRST: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// Serves a device to a client on a pipe, until `input` ends.
 ///
@@ -30,6 +35,10 @@ where
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let site = Arc::new(site);
+    // The capabilities of the server are those of the device, so the device is asked first; one that is slow or away is served all the same.
+    if let Ok(netconf) = site.backend.netconf() {
+        drop(tokio::time::timeout(FIRST, netconf.reach()).await);
+    }
     let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
     let served = mcp_server::run(Arc::new(device::Device::new(site)), input, output).await;
     watching.abort();

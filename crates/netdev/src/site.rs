@@ -11,6 +11,7 @@ use net_proto::change::{
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
+use net_proto::netconf::{NetconfCapabilities, XmlTree};
 use net_proto::redact::{MARK, Redactor};
 use net_proto::role::{CommandRule, DeviceAction, Role, RuleEffect};
 use runtime::whole::{self, Readers};
@@ -63,16 +64,17 @@ pub(crate) struct Preview {
 }
 
 impl Site {
-    /// Opens a device with the record below `state`.
+    /// Opens a device with the record below `state`; the password is the one for the login.
     ///
     /// # Errors
     /// The directory of the record can't be made.
-    pub fn open(settings: DeviceSettings, state: &Path) -> std::io::Result<Self> {
+    pub fn open(settings: DeviceSettings, password: Option<String>, state: &Path) -> std::io::Result<Self> {
         let store = Store::open(state, &settings.name)?;
         let name = settings.dialect.name();
         let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
-        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect)), role(&settings));
-        Ok(Self { settings, state: state.to_owned(), store, backend, redactor: Redactor::default(), dialect, role })
+        let redactor = Redactor::default().knowing(password.as_slice());
+        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), password), role(&settings));
+        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, role })
     }
 
     /// Tries the way to the device; answers the first line of `show version`.
@@ -220,6 +222,12 @@ impl Site {
         let command = self.dialect.command(command)?;
         self.role.permit(DeviceAction::Command(&command), seconds())?;
         self.backend.exec(&command.text).await
+    }
+
+    /// Data below a path over NETCONF: of the running configuration, or with the state of the device.
+    pub(crate) async fn data(&self, path: &str, with_state: bool) -> Result<(XmlTree, Arc<NetconfCapabilities>), Fault> {
+        self.role.permit(DeviceAction::ReadPath(path), seconds())?;
+        self.backend.netconf()?.data(path, with_state).await
     }
 
     fn may_change(&self) -> Result<(), Fault> {

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use config::resolved::Config;
+use config::secret::SystemSources;
 use netdev::{DeviceSettings, Devices, Site};
 use serde_json::json;
 use toml_edit::{Item, Table, value};
@@ -25,14 +27,8 @@ pub(crate) struct Device {
 
 #[derive(Subcommand)]
 enum DeviceCommand {
-    /// Try the way to an FRR on this machine, and write it into the configuration
-    Add {
-        /// The name in front of its tools
-        name: String,
-        /// Path space of FRR, as `vtysh -N` takes it
-        #[arg(long)]
-        pathspace: Option<String>,
-    },
+    /// Try the way to a device, and write it into the configuration
+    Add(AddedDevice),
     /// Keep the change that waits on a device
     Confirm {
         /// Name of the device
@@ -63,6 +59,34 @@ enum DeviceCommand {
     },
 }
 
+/// A device to be tried and written down.
+#[derive(Args)]
+struct AddedDevice {
+    /// The name in front of its tools
+    name: String,
+    /// The way to it: an FRR on this machine, a command line over SSH, or NETCONF
+    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "netconf"])]
+    backend: String,
+    /// Path space of FRR, as `vtysh -N` takes it
+    #[arg(long)]
+    pathspace: Option<String>,
+    /// Host of a device behind SSH, with a port or without
+    #[arg(long)]
+    address: Option<String>,
+    /// Name for the login
+    #[arg(long)]
+    user: Option<String>,
+    /// Reference to the password: `${keyring:…}`, `${file:…}` or `${env:…}`
+    #[arg(long)]
+    password: Option<String>,
+    /// File of the private key for the login
+    #[arg(long)]
+    key: Option<String>,
+    /// Fingerprint of the host key, as `ssh-keygen -l` shows it
+    #[arg(long)]
+    host_key: Option<String>,
+}
+
 /// A device as one process hands it to another.
 #[derive(Args)]
 struct Handover {
@@ -75,7 +99,7 @@ struct Handover {
 impl Device {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.action {
-            DeviceCommand::Add { name, pathspace } => add(name, pathspace.as_deref(), place, output),
+            DeviceCommand::Add(added) => add(added, place, output),
             DeviceCommand::Confirm { name } => {
                 let is_saved = settle(name, place, async |site| site.confirm(true).await)?;
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
@@ -102,12 +126,13 @@ impl Device {
 impl Handover {
     fn site(&self) -> Result<Site, Failure> {
         let state = self.state.clone().map_or_else(places::state_dir, Ok)?;
-        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, &state)
+        let password = std::env::var(netdev::PASSWORD).ok();
+        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, password, &state)
     }
 }
 
-fn open(settings: DeviceSettings, state: &std::path::Path) -> Result<Site, Failure> {
-    Site::open(settings, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
+fn open(settings: DeviceSettings, password: Option<String>, state: &std::path::Path) -> Result<Site, Failure> {
+    Site::open(settings, password, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
 }
 
 fn serve(handover: &Handover) -> Result<(), Failure> {
@@ -119,40 +144,54 @@ fn serve(handover: &Handover) -> Result<(), Failure> {
     served.map_err(|error| Failure::Failed(format!("the device lost its client: {error}")))
 }
 
-fn devices(place: &Place) -> Result<Devices, Failure> {
+fn configuration(place: &Place) -> Result<Config, Failure> {
     let path = places::config_file(place.config.as_deref())?;
     let path = path.ok_or_else(|| Failure::NotFound("there is no banyan.toml\n  `banyan device add NAME` makes one".to_owned()))?;
-    let config = gateway::parts::sections().load(&path, &config::secret::SystemSources)?;
-    Ok(config.values.get::<Devices>().cloned().unwrap_or_default())
+    Ok(gateway::parts::sections().load(&path, &SystemSources)?)
 }
 
-fn site(name: &str, place: &Place) -> Result<Site, Failure> {
-    let settings = devices(place)?.0.remove(name);
+fn devices(config: &Config) -> Devices {
+    config.values.get::<Devices>().cloned().unwrap_or_default()
+}
+
+/// A device of the configuration, with the password for the login.
+fn site(name: &str, config: &Config) -> Result<Site, Failure> {
     let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
-    open(settings.ok_or_else(none)?, &places::state_dir()?)
+    let settings = devices(config).0.remove(name).ok_or_else(none)?;
+    let password = netdev::password(config, name).map(|password| password.resolve(&SystemSources)).transpose();
+    let password = password.map_err(|error| Failure::Failed(error.to_string()))?;
+    open(settings, password.map(|password| password.expose().to_owned()), &places::state_dir()?)
 }
 
 fn settle<T>(name: &str, place: &Place, work: impl AsyncFnOnce(&Site) -> Result<T, netdev::Fault>) -> Result<T, Failure> {
-    let site = site(name, place)?;
+    let site = site(name, &configuration(place)?)?;
     threads::wait(async { work(&site).await.map_err(|fault| failed(&fault)) })?
 }
 
-fn add(name: &str, pathspace: Option<&str>, place: &Place, output: &Output) -> Result<(), Failure> {
-    let mut document = Document::open(place)?;
+fn add(added: &AddedDevice, place: &Place, output: &Output) -> Result<(), Failure> {
+    let (name, mut document) = (&added.name, Document::open(place)?);
     let section = document.section("device")?;
     section.set_implicit(true);
     if section.contains_key(name) {
         return Err(Failure::Refused(format!("there is a device `{}` already", printable(name))));
     }
     let mut entry = Table::new();
-    entry["backend"] = value("frr");
-    if let Some(pathspace) = pathspace {
-        entry["pathspace"] = value(pathspace);
+    let backend = Some(added.backend.clone());
+    for (key, given) in [
+        ("backend", &backend),
+        ("pathspace", &added.pathspace),
+        ("address", &added.address),
+        ("user", &added.user),
+        ("password", &added.password),
+        ("key", &added.key),
+        ("host_key", &added.host_key),
+    ] {
+        if let Some(given) = given {
+            entry[key] = value(given);
+        }
     }
     section.insert(name, Item::Table(entry));
-    document.check()?;
-    let settings = DeviceSettings { pathspace: pathspace.map(str::to_owned), ..DeviceSettings::new(name) };
-    let site = open(settings, &places::state_dir()?)?;
+    let site = site(name, &document.parsed()?)?;
     let version = threads::wait(async { site.try_reach().await.map_err(|fault| failed(&fault)) })??;
     document.write()?;
     done(
@@ -164,8 +203,8 @@ fn add(name: &str, pathspace: Option<&str>, place: &Place, output: &Output) -> R
 
 fn list(place: &Place, output: &Output) -> Result<(), Failure> {
     let mut all = Vec::new();
-    for settings in devices(place)?.0.into_values() {
-        all.push(open(settings, &places::state_dir()?)?.standing().map_err(|fault| failed(&fault))?);
+    for settings in devices(&configuration(place)?).0.into_values() {
+        all.push(open(settings, None, &places::state_dir()?)?.standing().map_err(|fault| failed(&fault))?);
     }
     if output.wants_json() {
         return output.json(&json!({ "devices": all }));
@@ -180,7 +219,7 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
 }
 
 fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
-    let standing = site(name, place)?.standing().map_err(|fault| failed(&fault))?;
+    let standing = site(name, &configuration(place)?)?.standing().map_err(|fault| failed(&fault))?;
     if output.wants_json() {
         return output.json(&standing);
     }

@@ -83,13 +83,15 @@ const GROUPS: [(&str, TagGroup); 20] = [
 ];
 
 /// Codes by operation and group, first match; `None` stands for any operation. The last field: may a retry help?
-const CODES: [(Option<Operation>, TagGroup, Code, bool); 14] = [
+const CODES: [(Option<Operation>, TagGroup, Code, bool); 15] = [
     (Some(Operation::Confirm), TagGroup::Failed, Code::ConfirmedCommitTimeout, false),
     (Some(Operation::Confirm), TagGroup::Payload, Code::InvalidParams, false),
     (Some(Operation::Rollback), TagGroup::Payload, Code::InvalidParams, false),
     (Some(Operation::Rollback), TagGroup::Unsupported, Code::RollbackNotSupported, false),
     (Some(Operation::Rollback), TagGroup::Failed, Code::RollbackFailed, false),
     (Some(Operation::Lock), TagGroup::Failed, Code::AccessDenied, true),
+    // netconfd on a candidate that somebody has edited without a lock.
+    (Some(Operation::Lock), TagGroup::Resource, Code::AccessDenied, true),
     (Some(Operation::Get), TagGroup::Failed, Code::ConfigIncompatible, false),
     (None, TagGroup::Lock, Code::AccessDenied, true),
     (None, TagGroup::Access, Code::AccessDenied, false),

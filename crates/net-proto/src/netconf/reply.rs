@@ -31,6 +31,20 @@ impl NetconfCapabilities {
         self.has(BASE_1_1)
     }
 
+    /// Modules with their namespaces.
+    pub fn namespaces(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.uris.iter().filter_map(|uri| {
+            let (namespace, query) = uri.split_once('?')?;
+            let module = query.split('&').find_map(|pair| pair.strip_prefix("module="))?;
+            Some((module, namespace))
+        })
+    }
+
+    /// Namespace of a module.
+    pub fn namespace(&self, module: &str) -> Option<&str> {
+        self.namespaces().find(|(known, _)| *known == module).map(|(_, namespace)| namespace)
+    }
+
     /// Modules with their revisions, as `module=` and `revision=` of the capabilities name them.
     pub fn modules(&self) -> Vec<(String, Option<String>)> {
         let parameter = |uri: &str, name: &str| {

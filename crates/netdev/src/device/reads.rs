@@ -9,9 +9,6 @@ use crate::clock::{now, written};
 use crate::command;
 use crate::site::Site;
 
-/// Answer to the YANG tools where the device has none.
-pub(crate) const YANG: &str = "this device has no YANG server: use network.cli.exec and network.cli.configure";
-
 const DATA: &str = "application/yang-data+json";
 /// Most lines of the log in a read.
 const LINES: u32 = 10_000;
@@ -53,7 +50,7 @@ fn is_served(site: &Site, uri: &str) -> bool {
     let path = uri.strip_prefix("network:///").unwrap_or(uri);
     let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
     match begins(&["interface", "routing/"]) {
-        true => site.settings.dialect == CommandLine::Frr,
+        true => site.backend.netconf().is_err() && site.settings.dialect == CommandLine::Frr,
         false => site.backend.is_local() || !begins(&["system/", "log/", "file/startup-config", "file/candidate-config"]),
     }
 }

@@ -5,9 +5,10 @@ use net_proto::change::{DeviceChange, Edits};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::reads::{self, YANG};
+use super::{reads, yang};
 use crate::clock::{now, written};
 use crate::site::{Preview, Site};
+use crate::way::DeviceWay;
 
 /// Names of all tools of the draft.
 const NAMES: [&str; 8] = [
@@ -51,7 +52,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
             json!(["commands"]),
             &writes(false),
         ),
-        tool(NAMES[2], "Reads a YANG node", json!({ "path": text("The path") }), json!(["path"]), &reads),
+        json!({ "name": NAMES[2], "description": "Retrieves a YANG data node, without secrets", "inputSchema": yang::get_schema(), "annotations": reads }),
         tool(
             NAMES[3],
             "Edits the candidate by YANG paths",
@@ -86,7 +87,11 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
             &writes(false),
         ),
     ];
-    let absent: &[usize] = if site.backend.changeable().is_ok() { &[2, 3] } else { &[1, 2, 3, 4, 5, 7] };
+    let absent: &[usize] = match &site.backend {
+        DeviceWay::Frr(_) => &[2, 3],
+        DeviceWay::Ssh(..) => &[1, 2, 3, 4, 5, 7],
+        DeviceWay::Netconf(_) => &[0, 1, 3, 4, 5, 7],
+    };
     for number in absent {
         all[*number]["available"] = false.into();
         all[*number]["_meta"] = json!({ "available": false });
@@ -126,7 +131,11 @@ pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
             let whole = text(arguments, "content")?.to_owned();
             Ok(shown(site, &site.edit(CALLER, Edits::Whole(whole)).await?))
         }
-        _ => Err(Fault::new(Code::ConfigIncompatible, YANG).at(tool)),
+        "network.yang.get" => yang::get(site, arguments).await,
+        _ => {
+            site.backend.netconf().map_err(|fault| fault.at(tool))?;
+            Err(Fault::new(Code::ConfigIncompatible, "this device is read only here").at(tool))
+        }
     }
 }
 
@@ -164,7 +173,7 @@ fn shown(site: &Site, shown: &Preview) -> Value {
 }
 
 /// Makes a result for MCP and for the draft: text, structure, and the draft's members at the top.
-fn answer(text: &str, members: Value) -> Value {
+pub(super) fn answer(text: &str, members: Value) -> Value {
     let mut result = json!({ "content": [{ "type": "text", "text": text }], "structuredContent": members });
     if let (Some(result), Value::Object(members)) = (result.as_object_mut(), members) {
         result.extend(members);
@@ -181,7 +190,7 @@ fn commands(arguments: &Arguments) -> Result<Vec<String>, Fault> {
     if lines.iter().all(|line| line.trim().is_empty()) { Err(invalid("`commands` holds no command")) } else { Ok(lines) }
 }
 
-fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<&'a str, Fault> {
+pub(super) fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<&'a str, Fault> {
     arguments.get(name).and_then(Value::as_str).ok_or_else(|| invalid(&format!("`{name}` is missing")))
 }
 

@@ -1,0 +1,324 @@
+//! Data of a reply as a tree: normal form for people, diffs and revisions; JSON; differences. Knows no models, so every leaf is a text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use quick_xml::escape::escape;
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+use serde_json::{Map, Value};
+
+use super::NetconfCapabilities;
+
+/// Elements within each other; deeper ones are refused.
+const DEEPEST: usize = 256;
+/// Elements of a reply that are taken: each costs some 200 bytes.
+const MOST_ELEMENTS: usize = 400_000;
+/// Prefixes in force at one place.
+const MOST_PREFIXES: usize = 256;
+
+/// Data below `<data>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XmlTree {
+    nodes: Vec<XmlNode>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct XmlNode {
+    name: String,
+    namespace: Arc<str>,
+    /// Attributes without the declarations of namespaces, as written.
+    attributes: Vec<(String, String)>,
+    /// Prefix at the begin of the text, with its namespace: the text may be an identity.
+    prefix: Option<(String, Arc<str>)>,
+    text: String,
+    below: Vec<XmlNode>,
+}
+
+impl XmlTree {
+    /// Reads the data of a whole `<rpc-reply>`. `Err` holds the reason for people.
+    pub fn read(message: &str) -> Result<Self, String> {
+        let mut walk = TreeWalk::default();
+        let mut reader = Reader::from_str(message);
+        loop {
+            match reader.read_event().map_err(|error| format!("the XML is broken: {error}"))? {
+                Event::Start(start) => walk.open(&start)?,
+                Event::Empty(start) => {
+                    walk.open(&start)?;
+                    walk.close();
+                }
+                Event::End(_) => walk.close(),
+                Event::Text(found) => walk.text(&found.xml10_content()),
+                Event::CData(found) => walk.text(&found),
+                Event::GeneralRef(found) => match found.resolve_char_ref() {
+                    Ok(Some(c)) => walk.text(c.encode_utf8(&mut [0; 4])),
+                    _ => walk.text(named(&found)?),
+                },
+                Event::DocType(_) => return Err("a document type is not taken".to_owned()),
+                Event::Eof => break,
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+            }
+        }
+        if !walk.open.is_empty() {
+            return Err("the XML breaks off".to_owned());
+        }
+        Ok(Self { nodes: walk.data })
+    }
+
+    /// Reads the normal form, as [`XmlTree::text`] writes it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::read(&format!("<rpc-reply><data>{text}</data></rpc-reply>"))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Normal form: an element a line, prefixes resolved, the order of the device.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        self.nodes.iter().for_each(|node| node.write(&mut out, "", 0));
+        out
+    }
+
+    /// JSON with modules in names as RFC 7951 has them. Leaves are texts, and what stands there once is no list: types stand in the modules.
+    pub fn json(&self, device: &NetconfCapabilities) -> Value {
+        let modules: BTreeMap<&str, &str> = device.namespaces().map(|(module, uri)| (uri, module)).collect();
+        object(&self.nodes, "", &modules)
+    }
+
+    /// Differences of `shown` from this tree, as paths: `-` is missing there, `+` is too much. The order of nodes does not count.
+    pub fn differences(&self, shown: &Self) -> Vec<String> {
+        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+        self.nodes.iter().for_each(|node| node.count("", 1, &mut counts));
+        shown.nodes.iter().for_each(|node| node.count("", -1, &mut counts));
+        let differing = counts.iter().filter(|(_, count)| **count != 0);
+        differing.map(|(path, count)| if *count > 0 { format!("- {path}") } else { format!("+ {path}") }).collect()
+    }
+}
+
+impl XmlNode {
+    fn write(&self, out: &mut String, above: &str, depth: usize) {
+        let (indent, name) = ("  ".repeat(depth), &self.name);
+        out.push_str(&format!("{indent}<{name}"));
+        if &*self.namespace != above {
+            out.push_str(&format!(" xmlns=\"{}\"", line(&self.namespace)));
+        }
+        if let Some((prefix, uri)) = &self.prefix {
+            out.push_str(&format!(" xmlns:{prefix}=\"{}\"", line(uri)));
+        }
+        for (attribute, value) in &self.attributes {
+            out.push_str(&format!(" {attribute}=\"{}\"", line(value)));
+        }
+        match (self.below.is_empty(), self.text.is_empty()) {
+            (true, true) => out.push_str("/>\n"),
+            (true, false) => out.push_str(&format!(">{}</{name}>\n", line(&self.text))),
+            (false, _) => {
+                out.push_str(">\n");
+                self.below.iter().for_each(|node| node.write(out, &self.namespace, depth + 1));
+                out.push_str(&format!("{indent}</{name}>\n"));
+            }
+        }
+    }
+
+    fn count(&self, above: &str, by: i64, counts: &mut BTreeMap<String, i64>) {
+        // Keys come first in an entry of a list, and tell entries apart.
+        let key = self.below.first().filter(|first| first.below.is_empty() && !first.text.is_empty());
+        let key = key.map(|key| format!("[{}='{}']", key.name, key.text)).unwrap_or_default();
+        let path = format!("{above}/{}{key}", self.name);
+        if self.below.is_empty() {
+            let text = if self.text.is_empty() { String::new() } else { format!(" = {}", line(&self.value())) };
+            *counts.entry(path + &text).or_default() += by;
+        } else {
+            self.below.iter().for_each(|node| node.count(&path, by, counts));
+        }
+    }
+
+    /// The text, with the namespace in place of a prefix: prefixes are each server's own.
+    fn value(&self) -> String {
+        let rest = self.text.split_once(':').map(|(_, rest)| rest);
+        self.prefix.as_ref().zip(rest).map_or_else(|| self.text.clone(), |((_, uri), rest)| format!("{{{uri}}}{rest}"))
+    }
+
+    fn json(&self, modules: &BTreeMap<&str, &str>) -> Value {
+        if !self.below.is_empty() {
+            return object(&self.below, &self.namespace, modules);
+        }
+        let rest = self.text.split_once(':').map(|(_, rest)| rest);
+        match self.prefix.as_ref().and_then(|(_, uri)| modules.get(&**uri)).zip(rest) {
+            Some((module, rest)) => format!("{module}:{rest}").into(),
+            None if self.text.is_empty() => Value::Null,
+            None => self.text.as_str().into(),
+        }
+    }
+}
+
+fn object(nodes: &[XmlNode], above: &str, modules: &BTreeMap<&str, &str>) -> Value {
+    let mut members: Map<String, Value> = Map::new();
+    for node in nodes {
+        let module = Some(&*node.namespace).filter(|own| *own != above).and_then(|own| modules.get(own));
+        let name = module.map_or_else(|| node.name.clone(), |module| format!("{module}:{}", node.name));
+        let value = node.json(modules);
+        match members.get_mut(&name) {
+            None => {
+                members.insert(name, value);
+            }
+            // A node alone is never an array, so an array holds the nodes before.
+            Some(Value::Array(entries)) => entries.push(value),
+            Some(one) => *one = Value::Array(vec![one.take(), value]),
+        }
+    }
+    Value::Object(members)
+}
+
+/// Text for one line of the normal form.
+fn line(text: &str) -> String {
+    escape(text).replace('\n', "&#10;").replace('\r', "&#13;").replace('\t', "&#9;")
+}
+
+fn named(reference: &str) -> Result<&'static str, String> {
+    let known = [("lt", "<"), ("gt", ">"), ("amp", "&"), ("quot", "\""), ("apos", "'")];
+    let found = known.iter().find(|(name, _)| *name == reference).map(|(_, text)| *text);
+    found.ok_or_else(|| format!("the XML refers to `{reference}`, which nobody declared"))
+}
+
+/// Open elements, prefixes in force, and data so far.
+#[derive(Debug, Default)]
+struct TreeWalk {
+    open: Vec<XmlNode>,
+    /// Prefixes with their namespaces and the depth of their element.
+    prefixes: Vec<(String, Arc<str>, usize)>,
+    elements: usize,
+    data: Vec<XmlNode>,
+}
+
+impl TreeWalk {
+    fn open(&mut self, start: &BytesStart<'_>) -> Result<(), String> {
+        self.elements += 1;
+        if self.open.len() >= DEEPEST {
+            return Err(format!("the XML is deeper than {DEEPEST} elements"));
+        }
+        if self.elements > MOST_ELEMENTS {
+            return Err(format!("the reply holds more than {MOST_ELEMENTS} elements: ask for a part of it"));
+        }
+        let mut attributes = Vec::new();
+        for attribute in start.attributes().with_checks(false) {
+            let attribute = attribute.map_err(|error| format!("an attribute is broken: {error}"))?;
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| format!("an attribute is broken: {error}"))?;
+            let name: &str = attribute.key.as_ref();
+            match name.strip_prefix("xmlns") {
+                Some(prefix) if prefix.is_empty() || prefix.starts_with(':') => {
+                    self.prefixes.push((prefix.trim_start_matches(':').to_owned(), Arc::from(&*value), self.open.len()));
+                }
+                _ => attributes.push((name.to_owned(), value.into_owned())),
+            }
+        }
+        if self.prefixes.len() > MOST_PREFIXES {
+            return Err(format!("the XML has more than {MOST_PREFIXES} prefixes at one place"));
+        }
+        attributes.sort_unstable();
+        let name: &str = start.name().0;
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let namespace = self.namespace(prefix).unwrap_or_default();
+        self.open.push(XmlNode { name: local.to_owned(), namespace, attributes, ..XmlNode::default() });
+        Ok(())
+    }
+
+    fn namespace(&self, prefix: &str) -> Option<Arc<str>> {
+        self.prefixes.iter().rev().find(|(known, ..)| known == prefix).map(|(_, uri, _)| Arc::clone(uri))
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(node) = self.open.last_mut() {
+            node.text.push_str(text);
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(mut node) = self.open.pop() else { return };
+        if !node.below.is_empty() || node.text.trim().is_empty() {
+            node.text = String::new();
+        }
+        let prefix = node.text.split_once(':').map(|(prefix, _)| prefix).filter(|prefix| !prefix.is_empty());
+        node.prefix = prefix.and_then(|prefix| Some((prefix.to_owned(), self.namespace(prefix)?)));
+        self.prefixes.retain(|(.., depth)| *depth < self.open.len());
+        let is_data = matches!(self.open.as_slice(), [reply, data] if reply.name == "rpc-reply" && data.name == "data");
+        // Only what stands below `<data>` is kept.
+        let depth = self.open.len();
+        match self.open.last_mut() {
+            Some(_) if is_data => self.data.push(node),
+            Some(above) if depth > 2 => above.below.push(node),
+            Some(_) | None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const REPLY: &str = "<?xml version=\"1.0\"?>\n<nc:rpc-reply xmlns:nc=\"n\" xmlns:t=\"urn:type\" message-id=\"1\"><nc:data>\n <interfaces xmlns=\"urn:if\">\
+        <interface><name>a</name><type>t:loopback</type><enabled>true</enabled></interface>\n\
+        <interface><name>b</name><description>x &lt; &#10;y</description><p:ipv4 xmlns:p=\"urn:ip\"/></interface></interfaces></nc:data></nc:rpc-reply>";
+
+    fn device() -> NetconfCapabilities {
+        let uris = ["urn:if?module=ietf-interfaces", "urn:ip?module=ietf-ip", "urn:type?module=iana-if-type"];
+        NetconfCapabilities { session: None, uris: uris.map(str::to_owned).into() }
+    }
+
+    #[test]
+    fn nm_02_data_is_shown_an_element_a_line_and_as_json() {
+        let tree = XmlTree::read(REPLY).unwrap();
+        assert_eq!(
+            tree.text(),
+            "<interfaces xmlns=\"urn:if\">\n  <interface>\n    <name>a</name>\n    <type xmlns:t=\"urn:type\">t:loopback</type>\n    \
+             <enabled>true</enabled>\n  </interface>\n  <interface>\n    <name>b</name>\n    <description>x &lt; &#10;y</description>\n    \
+             <ipv4 xmlns=\"urn:ip\"/>\n  </interface>\n</interfaces>\n"
+        );
+        assert_eq!(
+            tree.json(&device()),
+            json!({ "ietf-interfaces:interfaces": { "interface": [
+                { "name": "a", "type": "iana-if-type:loopback", "enabled": "true" },
+                { "name": "b", "description": "x < \ny", "ietf-ip:ipv4": null },
+            ] } })
+        );
+    }
+
+    #[test]
+    fn nm_09_trees_differ_by_nodes_and_not_by_their_order_or_prefixes() {
+        let one = XmlTree::read(REPLY).unwrap();
+        let other = "<interfaces xmlns=\"urn:if\"><interface><name>b</name><ipv4 xmlns=\"urn:ip\"/><description>x &lt; \ny</description></interface>\
+            <interface><name>a</name><type xmlns:q=\"urn:type\">q:loopback</type><enabled>true</enabled></interface></interfaces>";
+        assert_eq!(one.differences(&XmlTree::parse(other).unwrap()), Vec::<String>::new());
+        let off = XmlTree::parse(&other.replace("true", "false")).unwrap();
+        let path = "/interfaces/interface[name='a']/enabled";
+        assert_eq!(one.differences(&off), [format!("+ {path} = false"), format!("- {path} = true")]);
+        let renamed = XmlTree::parse(&other.replace("urn:type", "urn:other")).unwrap();
+        assert_eq!(one.differences(&renamed).len(), 2);
+    }
+
+    #[test]
+    fn nm_08_trees_that_hold_too_much_or_break_off_are_refused() {
+        let deep = "<a>".repeat(300);
+        let prefixes: String = (0..300).map(|n| format!("<a xmlns:p{n}='u'>")).collect();
+        for bad in ["<a>", "<!DOCTYPE a><a/>", &deep, &prefixes, "<rpc-reply><data>&nosuch;</data></rpc-reply>"] {
+            assert!(XmlTree::read(bad).is_err_and(|reason| !reason.is_empty()), "{bad}");
+        }
+        let many = format!("<rpc-reply><data>{}</data></rpc-reply>", "<a/>".repeat(MOST_ELEMENTS));
+        assert!(XmlTree::read(&many).is_err_and(|reason| reason.contains("ask for a part")));
+    }
+
+    proptest! {
+        #[test]
+        fn nm_09_the_normal_form_is_read_back_as_the_same_tree(text in "(<a>|</a>|<b c='d'/>|<e xmlns='u'>|</e>|x|p:y|&lt;|&#10;|<f xmlns:p='v'>p:z</f>| ){0,30}") {
+            if let Ok(tree) = XmlTree::parse(&text) {
+                let again = XmlTree::parse(&tree.text());
+                prop_assert_eq!(again.as_ref().map(XmlTree::text), Ok(tree.text()));
+                prop_assert_eq!(tree.differences(&again.unwrap()), Vec::<String>::new());
+            }
+        }
+    }
+}

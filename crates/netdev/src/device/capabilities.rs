@@ -1,0 +1,33 @@
+//! `capabilities.network` of a device: over NETCONF from the hello of the device. Asks no device.
+
+use net_proto::netconf::{CANDIDATE, CONFIRMED_COMMIT};
+use serde_json::{Value, json};
+
+use crate::site::Site;
+use crate::way::DeviceWay;
+
+/// The object of section 3 of the draft.
+pub(crate) fn network(site: &Site) -> Value {
+    let settings = &site.settings;
+    let hello = site.backend.netconf().ok().and_then(|netconf| netconf.hello());
+    let has = |uri: &str| hello.as_ref().is_some_and(|hello| hello.has(uri));
+    let modules = hello.as_ref().map(|hello| hello.modules().into_iter().map(|(module, _)| module).collect::<Vec<_>>());
+    let (can_undo, datastores) = match &site.backend {
+        DeviceWay::Frr(_) => (true, vec!["running", "candidate", "operational"]),
+        DeviceWay::Ssh(..) => (false, vec!["running"]),
+        DeviceWay::Netconf(_) => {
+            let candidate = has(CANDIDATE).then_some("candidate");
+            (has(CONFIRMED_COMMIT), ["running"].into_iter().chain(candidate).chain(["operational"]).collect())
+        }
+    };
+    let dialect = site.backend.netconf().is_err().then(|| site.dialect.draft_name());
+    json!({
+        "yangModules": modules.unwrap_or_default(),
+        "cliDialect": dialect,
+        "configDatastore": datastores,
+        "notificationStream": [],
+        "maxBulkEdit": settings.max_bulk_edit,
+        "supportsRollback": can_undo,
+        "rollbackTimeout": settings.longest_window,
+    })
+}

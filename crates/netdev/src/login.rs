@@ -1,0 +1,130 @@
+//! Logins over SSH: the host key held against the accepted one, then key, password, or the questions that stand for a password. Does not know
+//! the purpose of a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use equipment::DeviceSettings;
+use net_proto::fault::{Fault, Trouble};
+use russh::client::{Config, Handle, Handler, KeyboardInteractiveAuthResponse};
+use russh::keys::{HashAlg, PrivateKeyWithHashAlg, PublicKeyOrCertificate, load_secret_key};
+use tokio::sync::mpsc;
+
+/// Longest time until a session stands.
+pub(crate) const LOGIN: Duration = Duration::from_secs(15);
+/// Prompts of a keyboard-interactive login that are answered.
+const QUESTIONS: usize = 5;
+
+/// Credentials for a device.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    settings: Arc<DeviceSettings>,
+    password: Option<String>,
+    /// Port of an address without one.
+    port: u16,
+}
+
+/// Judge of the host key.
+pub(crate) struct HostKey {
+    accepted: Option<String>,
+    shown: mpsc::UnboundedSender<String>,
+}
+
+impl Handler for HostKey {
+    type Error = russh::Error;
+
+    async fn check_server_key(&mut self, key: &PublicKeyOrCertificate) -> Result<bool, Self::Error> {
+        let PublicKeyOrCertificate::PublicKey { key, .. } = key else { return Ok(false) };
+        let shown = key.fingerprint(HashAlg::Sha256).to_string();
+        let is_accepted = self.accepted.as_ref() == Some(&shown);
+        drop(self.shown.send(shown));
+        Ok(is_accepted)
+    }
+}
+
+impl Login {
+    pub(crate) fn new(settings: &DeviceSettings, password: Option<String>, port: u16) -> Self {
+        Self { settings: Arc::new(settings.clone()), password, port }
+    }
+
+    /// A session of its own.
+    pub(crate) async fn session(&self) -> Result<Handle<HostKey>, Fault> {
+        within(LOGIN, self.begun()).await
+    }
+
+    async fn begun(&self) -> Result<Handle<HostKey>, Fault> {
+        let address = self.settings.address.clone().unwrap_or_default();
+        let address = if has_port(&address) { address } else { format!("{address}:{}", self.port) };
+        let (shown, mut seen) = mpsc::unbounded_channel();
+        let judge = HostKey { accepted: self.settings.host_key.clone(), shown };
+        let config = Config { nodelay: true, keepalive_interval: Some(Duration::from_secs(10)), ..Config::default() };
+        let mut session = russh::client::connect(Arc::new(config), address.as_str(), judge).await.map_err(|error| {
+            let refused = matches!(error, russh::Error::UnknownKey).then(|| seen.try_recv().ok()).flatten();
+            refused.map_or_else(|| unconnected(&address, &error), |shown| self.unaccepted(shown))
+        })?;
+        let user = self.settings.user.clone().unwrap_or_default();
+        let lost = |error: russh::Error| Fault::from(Trouble::SessionLost { reason: error.to_string() });
+        if self.authenticate(&mut session, &user).await.map_err(lost)? {
+            return Ok(session);
+        }
+        Err(Trouble::LoginRefused { user }.into())
+    }
+
+    /// Tries key, password and the questions that stand for a password, in this order.
+    async fn authenticate(&self, session: &mut Handle<HostKey>, user: &str) -> Result<bool, russh::Error> {
+        if let Some(path) = &self.settings.key {
+            let key = load_secret_key(path, None).map_err(russh::Error::from)?;
+            let hash = session.best_supported_rsa_hash().await?.flatten();
+            if session.authenticate_publickey(user, PrivateKeyWithHashAlg::new(Arc::new(key), hash)).await?.success() {
+                return Ok(true);
+            }
+        }
+        let Some(password) = &self.password else { return Ok(false) };
+        if session.authenticate_password(user, password).await?.success() {
+            return Ok(true);
+        }
+        let mut answer = session.authenticate_keyboard_interactive_start(user, None).await?;
+        for _ in 0..QUESTIONS {
+            let KeyboardInteractiveAuthResponse::InfoRequest { prompts, .. } = answer else { break };
+            let answers = prompts.iter().map(|_| password.clone()).collect();
+            answer = session.authenticate_keyboard_interactive_respond(answers).await?;
+        }
+        Ok(matches!(answer, KeyboardInteractiveAuthResponse::Success))
+    }
+
+    fn unaccepted(&self, shown: String) -> Fault {
+        let name = &self.settings.name;
+        let how = format!("; to accept it, write host_key = \"{shown}\" below [device.{name}]");
+        let mut fault = Fault::from(match self.settings.host_key.clone() {
+            Some(expected) => Trouble::HostKeyChanged { expected, shown },
+            None => Trouble::HostKeyUnknown { shown },
+        });
+        fault.detail.push_str(&how);
+        fault
+    }
+}
+
+pub(crate) async fn within<T>(time: Duration, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::time::timeout(time, work).await.unwrap_or_else(|_| Err(Trouble::NoReply { after: time }.into()))
+}
+
+fn unconnected(address: &str, error: &russh::Error) -> Fault {
+    Trouble::NoConnection { reason: format!("{address}: {error}") }.into()
+}
+
+/// Does an address end with a port? An IPv6 address without brackets has none.
+fn has_port(address: &str) -> bool {
+    let after = address.rsplit_once(':');
+    after.is_some_and(|(host, port)| (!host.contains(':') || host.ends_with(']')) && port.parse::<u16>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_ends_with_a_port_or_not() {
+        assert!(has_port("10.0.0.1:22") && has_port("[fe80::1]:22") && has_port("r1.example:2222"));
+        assert!(!has_port("10.0.0.1") && !has_port("fe80::1") && !has_port("r1.example") && !has_port("[fe80::1]"));
+    }
+}

@@ -1,0 +1,123 @@
+//! A device over NETCONF: one session that is kept, and opened again when it is gone. Reads datastores; tries, commits, confirms and cancels
+//! changes. Decides nothing about them.
+
+mod session;
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use equipment::DeviceSettings;
+use net_proto::fault::{Circumstances, Fault, Operation, Trouble};
+use net_proto::netconf::{Datastore, NetconfCapabilities, NetconfRequest, NodePath, XmlTree};
+use tokio::sync::{Mutex, MutexGuard};
+
+use self::session::{NetconfReply, NetconfSession};
+use crate::login::{LOGIN, Login};
+
+/// Port of NETCONF over SSH (RFC 6242).
+const PORT: u16 = 830;
+/// Longest time to wait for the session.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A device that is reached over NETCONF.
+#[derive(Clone)]
+pub(crate) struct Netconf {
+    login: Login,
+    timeout: Duration,
+    kept: Arc<Mutex<Option<NetconfSession>>>,
+    /// The last hello of the device.
+    hello: Arc<RwLock<Option<Arc<NetconfCapabilities>>>>,
+}
+
+impl std::fmt::Debug for Netconf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Netconf").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// The turn of one caller at the session.
+type Turn<'a> = MutexGuard<'a, Option<NetconfSession>>;
+
+impl Netconf {
+    pub(crate) fn new(settings: &DeviceSettings, password: Option<String>) -> Self {
+        let timeout = Duration::from_secs(settings.command_timeout);
+        Self { login: Login::new(settings, password, PORT), timeout, kept: Arc::default(), hello: Arc::default() }
+    }
+
+    /// The last hello of the device; `None`: the device was never reached.
+    pub(crate) fn hello(&self) -> Option<Arc<NetconfCapabilities>> {
+        self.hello.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The hello of a session that stands.
+    pub(crate) async fn reach(&self) -> Result<Arc<NetconfCapabilities>, Fault> {
+        let mut turn = self.turn().await?;
+        self.opened(&mut turn).await
+    }
+
+    /// Data below a path: of the running configuration, or with the state of the device.
+    pub(crate) async fn data(&self, path: &str, with_state: bool) -> Result<(XmlTree, Arc<NetconfCapabilities>), Fault> {
+        let mut turn = self.turn().await?;
+        let device = self.opened(&mut turn).await?;
+        let filter = NodePath::read(path, &device)?.filter();
+        let filter = filter.as_deref();
+        let request =
+            if with_state { NetconfRequest::Get { filter } } else { NetconfRequest::GetConfig { source: Datastore::Running, filter } };
+        let tree = self.tree(&mut turn, &request).await.map_err(|fault| if fault.path.is_some() { fault } else { fault.at(path) })?;
+        Ok((tree, device))
+    }
+
+    /// The running configuration in normal form.
+    pub(crate) async fn running(&self) -> Result<String, Fault> {
+        let mut turn = self.turn().await?;
+        let request = NetconfRequest::GetConfig { source: Datastore::Running, filter: None };
+        self.tree(&mut turn, &request).await.map(|tree| tree.text())
+    }
+
+    async fn turn(&self) -> Result<Turn<'_>, Fault> {
+        tokio::time::timeout(PATIENCE, self.kept.lock()).await.map_err(|_| Trouble::Busy.into())
+    }
+
+    async fn tree(&self, turn: &mut Turn<'_>, request: &NetconfRequest<'_>) -> Result<XmlTree, Fault> {
+        let replied = self.ask(turn, Operation::Get, request).await?;
+        XmlTree::read(&replied.message).map_err(|reason| Trouble::Garbled { reason }.into())
+    }
+
+    /// The hello of the kept session, or of a new one.
+    async fn opened(&self, turn: &mut Turn<'_>) -> Result<Arc<NetconfCapabilities>, Fault> {
+        if let Some(session) = turn.as_ref() {
+            return Ok(Arc::clone(&session.device));
+        }
+        let connection = self.login.session().await?;
+        let greeted = tokio::time::timeout(LOGIN, NetconfSession::greet(connection)).await;
+        let session = greeted.unwrap_or(Err(Trouble::NoReply { after: LOGIN }))?;
+        let device = Arc::clone(&session.device);
+        *self.hello.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&device));
+        **turn = Some(session);
+        Ok(device)
+    }
+
+    /// Asks over the kept session; a read that finds this session gone asks over another one, once.
+    async fn ask(&self, turn: &mut Turn<'_>, operation: Operation, request: &NetconfRequest<'_>) -> Result<NetconfReply, Fault> {
+        let may_repeat = operation == Operation::Get && turn.as_ref().is_some_and(|session| !session.is_prepared);
+        self.opened(turn).await?;
+        let replied = match self.exchange(turn, request).await {
+            Err(Trouble::SessionLost { .. }) if may_repeat => {
+                self.opened(turn).await?;
+                self.exchange(turn, request).await?
+            }
+            replied => replied?,
+        };
+        let refusal = replied.reply.errors.iter().find(|error| error.severity != "warning");
+        refusal.map_or(Ok(()), |error| Err(Fault::from_netconf(operation, error, &Circumstances::default())))?;
+        Ok(replied)
+    }
+
+    /// A session in the middle of an exchange is of no use to anybody else, so none is kept meanwhile.
+    async fn exchange(&self, turn: &mut Turn<'_>, request: &NetconfRequest<'_>) -> Result<NetconfReply, Trouble> {
+        let mut session = turn.take().ok_or(Trouble::Busy)?;
+        let replied = session.ask(request, self.timeout).await?;
+        **turn = Some(session);
+        Ok(replied)
+    }
+}

@@ -1,0 +1,107 @@
+//! A NETCONF session over SSH: the hellos, then requests and their replies, one after another. Does not know the meaning of a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use net_proto::fault::Trouble;
+use net_proto::netconf::{DeviceMessage, Framer, NetconfCapabilities, NetconfRequest, RpcReply, hello, read, rpc};
+use russh::client::{Handle, Msg};
+use russh::{Channel, ChannelMsg};
+
+use crate::login::HostKey;
+
+/// Bytes of a message that are kept.
+pub(crate) const REPLY: usize = 32 << 20;
+
+/// A session with a device.
+pub(crate) struct NetconfSession {
+    /// Ends the connection when dropped.
+    _connection: Handle<HostKey>,
+    channel: Channel<Msg>,
+    framer: Framer,
+    requests: u64,
+    pub(crate) device: Arc<NetconfCapabilities>,
+    /// Does this session hold the locks, with a candidate that waits for its commit?
+    pub(crate) is_prepared: bool,
+}
+
+/// Reply with the whole message around.
+pub(crate) struct NetconfReply {
+    pub(crate) reply: RpcReply,
+    pub(crate) message: String,
+}
+
+impl NetconfSession {
+    /// Exchanges hellos over a connection.
+    pub(crate) async fn greet(connection: Handle<HostKey>) -> Result<Self, Trouble> {
+        let channel = connection.channel_open_session().await.map_err(lost)?;
+        channel.request_subsystem(true, "netconf").await.map_err(lost)?;
+        let (framer, device) = (Framer::new(REPLY), Arc::default());
+        let mut session = Self { _connection: connection, channel, framer, requests: 0, device, is_prepared: false };
+        session.send(&hello()).await?;
+        match session.next().await? {
+            (DeviceMessage::Hello(device), _) => {
+                if device.has_chunks() {
+                    session.framer.begin_chunks();
+                }
+                session.device = Arc::new(device);
+                Ok(session)
+            }
+            _ => Err(Trouble::Garbled { reason: "the first message is no hello".to_owned() }),
+        }
+    }
+
+    /// Reply to a request. After an error the session is of no use any more.
+    pub(crate) async fn ask(&mut self, request: &NetconfRequest<'_>, time: Duration) -> Result<NetconfReply, Trouble> {
+        let replied = tokio::time::timeout(time, self.exchange(request)).await;
+        replied.unwrap_or(Err(Trouble::NoReply { after: time }))
+    }
+
+    async fn exchange(&mut self, request: &NetconfRequest<'_>) -> Result<NetconfReply, Trouble> {
+        self.requests += 1;
+        self.send(&rpc(self.requests, request)).await?;
+        let wanted = self.requests.to_string();
+        loop {
+            match self.next().await? {
+                (DeviceMessage::Notification { .. }, _) => {}
+                (DeviceMessage::Reply(reply), message) if reply.id.as_deref() == Some(&wanted) => {
+                    return Ok(NetconfReply { reply, message });
+                }
+                (DeviceMessage::Reply(_) | DeviceMessage::Hello(_), _) => {
+                    return Err(Trouble::Garbled { reason: "a reply to no request".to_owned() });
+                }
+            }
+        }
+    }
+
+    async fn send(&self, message: &str) -> Result<(), Trouble> {
+        self.channel.data_bytes(self.framer.frame(message)).await.map_err(lost)
+    }
+
+    async fn next(&mut self) -> Result<(DeviceMessage, String), Trouble> {
+        loop {
+            let whole = self.framer.message().map_err(|error| match error {
+                net_proto::netconf::FrameError::TooLong(limit) => Trouble::TooLong { limit },
+                net_proto::netconf::FrameError::Chunk => Trouble::Garbled { reason: error.to_string() },
+            })?;
+            if let Some(bytes) = whole {
+                let message = read(&bytes).map_err(|reason| Trouble::Garbled { reason })?;
+                return Ok((message, String::from_utf8(bytes).unwrap_or_default()));
+            }
+            match self.channel.wait().await {
+                Some(ChannelMsg::Data { data }) => self.framer.receive(&data),
+                Some(ChannelMsg::Failure) => {
+                    return Err(Trouble::NoConnection { reason: "the device has no subsystem `netconf`".to_owned() });
+                }
+                Some(ChannelMsg::Eof | ChannelMsg::Close) | None => {
+                    return Err(Trouble::SessionLost { reason: "the device closed it".to_owned() });
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn lost(error: russh::Error) -> Trouble {
+    Trouble::SessionLost { reason: error.to_string() }
+}
