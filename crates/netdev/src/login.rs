@@ -11,7 +11,7 @@ use russh::keys::{HashAlg, PrivateKeyWithHashAlg, PublicKeyOrCertificate, load_s
 use tokio::sync::mpsc;
 
 /// Longest time until a session stands.
-pub(crate) const LOGIN: Duration = Duration::from_secs(15);
+const LOGIN: Duration = Duration::from_secs(15);
 /// Prompts of a keyboard-interactive login that are answered.
 const QUESTIONS: usize = 5;
 

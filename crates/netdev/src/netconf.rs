@@ -12,7 +12,7 @@ use net_proto::netconf::{Datastore, NetconfCapabilities, NetconfRequest, NodePat
 use tokio::sync::{Mutex, MutexGuard};
 
 use self::session::{NetconfReply, NetconfSession};
-use crate::login::{LOGIN, Login};
+use crate::login::Login;
 
 /// Port of NETCONF over SSH (RFC 6242).
 const PORT: u16 = 830;
@@ -89,8 +89,8 @@ impl Netconf {
             return Ok(Arc::clone(&session.device));
         }
         let connection = self.login.session().await?;
-        let greeted = tokio::time::timeout(LOGIN, NetconfSession::greet(connection)).await;
-        let session = greeted.unwrap_or(Err(Trouble::NoReply { after: LOGIN }))?;
+        let greeted = tokio::time::timeout(self.timeout, NetconfSession::greet(connection)).await;
+        let session = greeted.unwrap_or(Err(Trouble::NoReply { after: self.timeout }))?;
         let device = Arc::clone(&session.device);
         *self.hello.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&device));
         **turn = Some(session);

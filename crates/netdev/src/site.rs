@@ -219,6 +219,9 @@ impl Site {
 
     /// Runs a command that only shows something, or that a rule of the device allows.
     pub(crate) async fn show(&self, command: &str) -> Result<String, Fault> {
+        if self.backend.netconf().is_ok() {
+            self.backend.changeable()?;
+        }
         let command = self.dialect.command(command)?;
         self.role.permit(DeviceAction::Command(&command), seconds())?;
         self.backend.exec(&command.text).await

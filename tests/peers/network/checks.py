@@ -1,4 +1,4 @@
-"""Network equipment behind a gate: FRR routers that speak OSPF and BGP, in namespaces that end with this group.
+"""Network equipment behind a gate: FRR routers that speak OSPF and BGP, and a NETCONF device, in namespaces that end with this group.
 
 The lab and all that asks it run in a process of their own (`inside.py`), below `unshare`: mounts, network and processes are nobody else's.
 """
@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
-BUDGET = 150
-NEEDED = ("vtysh", "unshare", "ip", "openssl", "ssh-keygen", "/usr/sbin/sshd")
-PACKAGES = "frr frr-pythontools iproute2 util-linux openssh-server"
+BUDGET = 240
+NEEDED = ("vtysh", "netconfd", "unshare", "ip", "openssl", "ssh-keygen", "/usr/sbin/sshd")
+PACKAGES = ("frr frr-pythontools iproute2 util-linux openssh-server net-tools netconfd netconfd-module-ietf-interfaces "
+            "netconfd-module-ietf-system")
 
 
 def run(report):

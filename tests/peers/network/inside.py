@@ -15,10 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from gateway import Gateway, binary  # noqa: E402
-from network import lab  # noqa: E402
+from gateway import Gateway  # noqa: E402
+from network import lab, netconf  # noqa: E402
+from network.agent import Device, command_lines, processes, until  # noqa: E402
 from report import Report  # noqa: E402
-from wire import Legacy, Modern  # noqa: E402
+from wire import Legacy  # noqa: E402
 
 CONFIG = """
 [audit]
@@ -96,68 +97,6 @@ address = "127.0.0.1:2223"
 user = "netadm"
 key = "{work}/login"
 """
-
-
-class Device:
-    """One device behind the gate, called by a client of the stateless era."""
-
-    def __init__(self, gateway, name):
-        self.wire = Modern(gateway.url(name))
-        tools = self.wire.tools()
-        self.named = {re.sub(r"[_.]+", ".", tool): tool for tool in tools}
-        self.tools = {re.sub(r"[_.]+", ".", tool): definition for tool, definition in tools.items()}
-
-    def call(self, tool, **arguments):
-        """The result of a tool."""
-        return self.wire.tool(self.named[tool], arguments).result
-
-    def code(self, tool, **arguments):
-        """The draft's number of a tool that fails; the detail too."""
-        result = self.call(tool, **arguments)
-        structured = result.get("structuredContent") or {}
-        return structured.get("code"), (structured.get("data") or {}).get("detail", str(result)[:400])
-
-    def change(self, *commands):
-        """Makes a candidate; the structure of the answer."""
-        return self.call("network.cli.configure", commands=list(commands))["structuredContent"]
-
-    def read(self, path):
-        """The text of a resource."""
-        return self.wire.call("resources/read", {"uri": f"network:///{path}"}).result["contents"][0]["text"]
-
-
-def until(seconds, holds):
-    """Waits until something holds; answers how long, None when it did not."""
-    began = time.monotonic()
-    while time.monotonic() - began < seconds:
-        if holds():
-            return time.monotonic() - began
-        time.sleep(0.1)
-    return None
-
-
-def processes(word):
-    """Processes of the binary under test with this word among their arguments: id by id."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            arguments = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if os.fsencode(binary()) == arguments[0] and word.encode() in arguments:
-            found.append(int(entry.parent.name))
-    return found
-
-
-def command_lines():
-    """The arguments of every process that runs."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found.append(entry.read_bytes())
-        except OSError:
-            continue
-    return found
 
 
 def reads(report, device, gateway):
@@ -526,6 +465,7 @@ def main():
         report.guard("network/all_killed", lambda: all_killed(report, gateway))
         report.guard("network/amid", lambda: amid(report, gateway))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
+    report.guard("netconf", lambda: netconf.run(report))
     sys.exit(report.finish())
 
 

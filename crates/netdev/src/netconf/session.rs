@@ -34,8 +34,17 @@ pub(crate) struct NetconfReply {
 impl NetconfSession {
     /// Exchanges hellos over a connection.
     pub(crate) async fn greet(connection: Handle<HostKey>) -> Result<Self, Trouble> {
-        let channel = connection.channel_open_session().await.map_err(lost)?;
+        let mut channel = connection.channel_open_session().await.map_err(lost)?;
         channel.request_subsystem(true, "netconf").await.map_err(lost)?;
+        loop {
+            match channel.wait().await {
+                Some(ChannelMsg::Success) => break,
+                Some(ChannelMsg::Failure | ChannelMsg::Eof | ChannelMsg::Close) | None => {
+                    return Err(Trouble::NoConnection { reason: "the device has no subsystem `netconf`".to_owned() });
+                }
+                Some(_) => {}
+            }
+        }
         let (framer, device) = (Framer::new(REPLY), Arc::default());
         let mut session = Self { _connection: connection, channel, framer, requests: 0, device, is_prepared: false };
         session.send(&hello()).await?;
@@ -90,9 +99,6 @@ impl NetconfSession {
             }
             match self.channel.wait().await {
                 Some(ChannelMsg::Data { data }) => self.framer.receive(&data),
-                Some(ChannelMsg::Failure) => {
-                    return Err(Trouble::NoConnection { reason: "the device has no subsystem `netconf`".to_owned() });
-                }
                 Some(ChannelMsg::Eof | ChannelMsg::Close) | None => {
                     return Err(Trouble::SessionLost { reason: "the device closed it".to_owned() });
                 }

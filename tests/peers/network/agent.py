@@ -1,0 +1,71 @@
+"""A device as an agent sees it through a gate, and the processes of the binary under test."""
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+from gateway import binary
+from wire import Modern
+
+
+class Device:
+    """One device behind the gate, called by a client of the stateless era."""
+
+    def __init__(self, gateway, name):
+        self.wire = Modern(gateway.url(name))
+        tools = self.wire.tools()
+        self.named = {re.sub(r"[_.]+", ".", tool): tool for tool in tools}
+        self.tools = {re.sub(r"[_.]+", ".", tool): definition for tool, definition in tools.items()}
+
+    def call(self, tool, **arguments):
+        """The result of a tool."""
+        return self.wire.tool(self.named[tool], arguments).result
+
+    def code(self, tool, **arguments):
+        """The draft's number of a tool that fails; the detail too."""
+        result = self.call(tool, **arguments)
+        structured = result.get("structuredContent") or {}
+        return structured.get("code"), (structured.get("data") or {}).get("detail", str(result)[:400])
+
+    def change(self, *commands):
+        """Makes a candidate; the structure of the answer."""
+        return self.call("network.cli.configure", commands=list(commands))["structuredContent"]
+
+    def read(self, path):
+        """The text of a resource."""
+        return self.wire.call("resources/read", {"uri": f"network:///{path}"}).result["contents"][0]["text"]
+
+
+def until(seconds, holds):
+    """Waits until something holds; answers how long, None when it did not."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        if holds():
+            return time.monotonic() - began
+        time.sleep(0.1)
+    return None
+
+
+def processes(word):
+    """Processes of the binary under test with this word among their arguments: id by id."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(binary()) == arguments[0] and word.encode() in arguments:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def command_lines():
+    """The arguments of every process that runs."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(entry.read_bytes())
+        except OSError:
+            continue
+    return found

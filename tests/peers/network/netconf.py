@@ -1,0 +1,111 @@
+"""What is checked of a device behind NETCONF, inside the namespaces of the lab (NM-01, NM-02, NM-08, NM-09, NM-12, NM-13, NM-14): through the
+shipped binary and a gate, against `netconfd`.
+
+`ncclient` is the judge: each check looks at what the device holds, never at what was answered alone.
+"""
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+from gateway import Gateway
+from network import lab, netconfd
+from network.agent import Device, processes, until
+from wire import Legacy
+
+IF = "urn:ietf:params:xml:ns:yang:ietf-interfaces"
+LINK = "/ietf-interfaces:interfaces/interface[name='mgmt0']"
+
+
+def configuration():
+    """Devices of the gate: one that is reached, and those that are not."""
+    login = f'backend = "netconf"\nuser = "ncadmin"\npassword = "${{file:{netconfd.HOME}/password}}"\n'
+    key = f'host_key = "{lab.fingerprint()}"\n'
+    sections = {"dev": f'address = "{netconfd.ADDRESS}"\n{login}{key}longest_window = "60s"\nmax_bulk_edit = 3\n',
+                "bykey": f'address = "{netconfd.ADDRESS}:830"\nbackend = "netconf"\nuser = "ncadmin"\nkey = "{lab.WORK}/login"\n{key}',
+                "oper": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}',
+                "stranger": f'address = "{netconfd.ADDRESS}"\n{login}',
+                "locked-out": f'address = "{netconfd.ADDRESS}"\n{login.replace("/password}", "/wrong}")}{key}',
+                "nowhere": f'address = "203.0.113.1"\n{login}{key}',
+                "shell": f'address = "127.0.0.1:2222"\nbackend = "netconf"\nuser = "netadm"\npassword = "${{file:{lab.WORK}/password}}"\n{key}'}
+    for port, (name, _) in netconfd.BAD.items():
+        sections[name] = f'address = "{netconfd.ADDRESS}:{port}"\n{login}{key}command_timeout = "2s"\n'
+    (netconfd.HOME / "wrong").write_text("canary-wrong-login")
+    return "[audit]\npath = \"record\"\n" + "".join(f"[device.{name}]\n{text}" for name, text in sections.items())
+
+
+def announced(report, gateway):
+    """NM-01: the capabilities are those of the hello; NM-02: what a device over NETCONF has and has not."""
+    network = Legacy(gateway.url("dev")).welcome["capabilities"]["experimental"]["network"]
+    report.check("NM-01: the modules are those of the device", {"ietf-interfaces", "ietf-system", "ietf-netconf-acm"} <= set(network["yangModules"]),
+                 str(network)[:600])
+    report.equal("NM-01: datastores and rollback are those of the device",
+                 (network["configDatastore"], network["supportsRollback"], network["rollbackTimeout"], network["maxBulkEdit"]),
+                 (["running", "candidate", "operational"], True, 60, 3))
+
+
+def reads(report, device, oracle):
+    """NM-02, NM-12: network.yang.get and network.file.pull give what the device holds, without secrets."""
+    schema = device.tools["network.yang.get"]["inputSchema"]
+    report.equal("NM-02: the schema of network.yang.get is the one of the draft", (set(schema["properties"]), schema["properties"]["datastore"]["enum"], schema["required"]),
+                 ({"path", "datastore"}, ["running", "operational"], ["path"]))
+    state = device.call("network.yang.get", path=f"/ietf-interfaces:interfaces-state/interface[name='mgmt0']", datastore="operational")
+    entry = state["structuredContent"]["data"]["ietf-interfaces:interfaces-state"]["interface"]
+    report.check("NM-02: the state of an interface is read", entry["name"] == "mgmt0" and entry["oper-status"] == "up", str(state)[:600])
+    held = oracle.ask("get", f'<interfaces-state xmlns="{IF}"><interface><name>mgmt0</name><speed/></interface></interfaces-state>')["is"]
+    report.check("NM-02: and is what another client reads", f">{entry['speed']}</speed>" in held, held)
+    nothing = device.call("network.yang.get", path="/ietf-system:system/clock")
+    report.equal("NM-02: where there is nothing, nothing is read", nothing["structuredContent"]["data"], {})
+    code, detail = device.code("network.yang.get", path="/openconfig-interfaces:interfaces")
+    report.check("NM-08: a module that the device has not is told", code == -32084 and "openconfig-interfaces" in detail, f"{code} {detail}")
+    for path in ("interfaces", "/ietf-interfaces:interfaces//name", "/ietf-interfaces:interfaces/interface[1]", "/ietf-interfaces:*"):
+        code, detail = device.code("network.yang.get", path=path)
+        report.check(f"NM-02: {path!r} is no path", code == -32602, f"{code} {detail}")
+    pulled = device.call("network.file.pull", filename="running-config")["structuredContent"]["content"]
+    report.equal("NM-02: the file of the running configuration is what another client reads", plain(pulled), plain(oracle.running()))
+    for tool, arguments in (("network.cli.exec", {"cmd": "show version"}), ("network.cli.configure", {"commands": ["hostname x"]}),
+                            ("network.file.push", {"filename": "candidate-config", "content": "x"})):
+        code, detail = device.code(tool, **arguments)
+        report.check(f"NM-02: {tool} says that there is no command line", code == -32084 and device.tools[tool]["_meta"]["available"] is False,
+                     f"{code} {detail}")
+
+
+def plain(text):
+    """XML without white space between elements, and without what only writers differ in."""
+    text = re.sub(r">\s+<", "><", text.strip())
+    return re.sub(r"<([\w-]+)((?: [^<>]*)?)/>", r"<\1\2></\1>", text)
+
+
+def bad_devices(report, gateway):
+    """NM-08: each way in which a device is not reached, or speaks badly, gives one clear fault, in time."""
+    accept = f'host_key = "{lab.fingerprint()}"'
+    for name, code, words, may_retry in (
+            ("stranger", -32082, ("never accepted", accept), False),
+            ("locked-out", -32082, ("refused the login of `ncadmin`",), False),
+            ("nowhere", -32082, ("203.0.113.1:830",), True),
+            ("shell", -32082, ("no subsystem `netconf`",), True),
+            ("garbage", -32082, ("does not speak as it should",), False),
+            ("hanging", -32081, ("no complete answer in 2 s",), True),
+            ("endless", -32081, ("no end within 33554432 bytes",), False),
+            ("gone", -32082, ("broke off",), True),
+            ("no-hello", -32081, ("no complete answer in 2 s",), True)):
+        began = time.monotonic()
+        result = Device(gateway, name).call("network.yang.get", path="/x:y")
+        told, took = result.get("structuredContent") or {}, time.monotonic() - began
+        detail = (told.get("data") or {}).get("detail", str(result)[:400])
+        report.check(f"NM-08: {name}: {words[0]}", told.get("code") == code and all(word in detail for word in words) and took < 20, f"{took:.1f} s {told}")
+        report.equal(f"NM-08: {name}: a retry is offered where it may help", told["data"]["retryPossible"], may_retry)
+        report.check(f"NM-12: {name}: no password is told", "canary" not in json.dumps(result))
+
+
+def run(report):
+    """Starts the device and a gate before it, and checks both."""
+    netconfd.start()
+    oracle = netconfd.Oracle()
+    with Gateway("netconf", {}, config=configuration()) as gateway:
+        device = Device(gateway, "dev")
+        report.guard("netconf/announced", lambda: announced(report, gateway))
+        report.guard("netconf/reads", lambda: reads(report, device, oracle))
+        report.guard("netconf/bad_devices", lambda: bad_devices(report, gateway))
+    oracle.close()
