@@ -36,7 +36,7 @@ impl std::fmt::Debug for Netconf {
 }
 
 /// The turn of one caller at the session.
-type Turn<'a> = MutexGuard<'a, Option<NetconfSession>>;
+type SessionTurn<'a> = MutexGuard<'a, Option<NetconfSession>>;
 
 impl Netconf {
     pub(crate) fn new(settings: &DeviceSettings, password: Option<String>) -> Self {
@@ -74,17 +74,17 @@ impl Netconf {
         self.tree(&mut turn, &request).await.map(|tree| tree.text())
     }
 
-    async fn turn(&self) -> Result<Turn<'_>, Fault> {
+    async fn turn(&self) -> Result<SessionTurn<'_>, Fault> {
         tokio::time::timeout(PATIENCE, self.kept.lock()).await.map_err(|_| Trouble::Busy.into())
     }
 
-    async fn tree(&self, turn: &mut Turn<'_>, request: &NetconfRequest<'_>) -> Result<XmlTree, Fault> {
+    async fn tree(&self, turn: &mut SessionTurn<'_>, request: &NetconfRequest<'_>) -> Result<XmlTree, Fault> {
         let replied = self.ask(turn, Operation::Get, request).await?;
         XmlTree::read(&replied.message).map_err(|reason| Trouble::Garbled { reason }.into())
     }
 
     /// The hello of the kept session, or of a new one.
-    async fn opened(&self, turn: &mut Turn<'_>) -> Result<Arc<NetconfCapabilities>, Fault> {
+    async fn opened(&self, turn: &mut SessionTurn<'_>) -> Result<Arc<NetconfCapabilities>, Fault> {
         if let Some(session) = turn.as_ref() {
             return Ok(Arc::clone(&session.device));
         }
@@ -98,7 +98,7 @@ impl Netconf {
     }
 
     /// Asks over the kept session; a read that finds this session gone asks over another one, once.
-    async fn ask(&self, turn: &mut Turn<'_>, operation: Operation, request: &NetconfRequest<'_>) -> Result<NetconfReply, Fault> {
+    async fn ask(&self, turn: &mut SessionTurn<'_>, operation: Operation, request: &NetconfRequest<'_>) -> Result<NetconfReply, Fault> {
         let may_repeat = operation == Operation::Get && turn.as_ref().is_some_and(|session| !session.is_prepared);
         self.opened(turn).await?;
         let replied = match self.exchange(turn, request).await {
@@ -114,7 +114,7 @@ impl Netconf {
     }
 
     /// A session in the middle of an exchange is of no use to anybody else, so none is kept meanwhile.
-    async fn exchange(&self, turn: &mut Turn<'_>, request: &NetconfRequest<'_>) -> Result<NetconfReply, Trouble> {
+    async fn exchange(&self, turn: &mut SessionTurn<'_>, request: &NetconfRequest<'_>) -> Result<NetconfReply, Trouble> {
         let mut session = turn.take().ok_or(Trouble::Busy)?;
         let replied = session.ask(request, self.timeout).await?;
         **turn = Some(session);

@@ -1,4 +1,4 @@
-"""What is checked of a device behind NETCONF, inside the namespaces of the lab (NM-01, NM-02, NM-08, NM-09, NM-12, NM-13, NM-14): through the
+"""What is checked of a device behind NETCONF, inside the namespaces of the lab (NM-01, NM-02, NM-08, NM-12, NM-14): through the
 shipped binary and a gate, against `netconfd`.
 
 `ncclient` is the judge: each check looks at what the device holds, never at what was answered alone.

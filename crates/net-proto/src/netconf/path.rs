@@ -4,7 +4,7 @@
 use quick_xml::escape::escape;
 use serde_json::Value;
 
-use super::value::{self, Place};
+use super::value::{self, ValuePlace};
 use super::{NAMESPACE, NetconfCapabilities};
 use crate::fault::{Code, Fault};
 
@@ -97,7 +97,7 @@ impl NodePath {
     /// The value does not fit the operation, or can't be written as XML.
     pub fn config(&self, operation: EditOperation, given: Option<&Value>, device: &NetconfCapabilities) -> Result<String, Fault> {
         let Some(last) = self.steps.last() else { return Err(Fault::new(Code::InvalidParams, "an edit names a node")) };
-        let place = Place { device, namespace: &last.namespace };
+        let place = ValuePlace { device, namespace: &last.namespace };
         match (operation.is_removal(), given) {
             (true, Some(_)) => Err(Fault::new(Code::InvalidParams, format!("`{}` takes no value", operation.name()))),
             (true, None) => Ok(self.within("", Some(operation))),

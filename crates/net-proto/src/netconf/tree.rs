@@ -70,6 +70,7 @@ impl XmlTree {
         Self::read(&format!("<rpc-reply><data>{text}</data></rpc-reply>"))
     }
 
+    /// True where the device holds no data.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_02_data_is_shown_an_element_a_line_and_as_json() {
+    fn nm_02_data_is_shown_by_lines_and_as_json() {
         let tree = XmlTree::read(REPLY).unwrap();
         assert_eq!(
             tree.text(),
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_09_trees_differ_by_nodes_and_not_by_their_order_or_prefixes() {
+    fn nm_09_trees_differ_by_nodes_not_order_or_prefixes() {
         let one = XmlTree::read(REPLY).unwrap();
         let other = "<interfaces xmlns=\"urn:if\"><interface><name>b</name><ipv4 xmlns=\"urn:ip\"/><description>x &lt; \ny</description></interface>\
             <interface><name>a</name><type xmlns:q=\"urn:type\">q:loopback</type><enabled>true</enabled></interface></interfaces>";
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn nm_08_trees_that_hold_too_much_or_break_off_are_refused() {
+    fn nm_08_trees_too_large_or_cut_off_are_refused() {
         let deep = "<a>".repeat(300);
         let prefixes: String = (0..300).map(|n| format!("<a xmlns:p{n}='u'>")).collect();
         for bad in ["<a>", "<!DOCTYPE a><a/>", &deep, &prefixes, "<rpc-reply><data>&nosuch;</data></rpc-reply>"] {

@@ -11,13 +11,13 @@ const DEEPEST: usize = 64;
 
 /// Surroundings of a value: the device, and the namespace of the element above.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct ValuePlace<'a> {
     pub(super) device: &'a NetconfCapabilities,
     pub(super) namespace: &'a str,
 }
 
 /// Content of the element with this value. Members that repeat one of `keys` are left out: the path has written them.
-pub(super) fn content(value: &Value, keys: &[(String, String)], place: Place<'_>) -> Result<String, Fault> {
+pub(super) fn content(value: &Value, keys: &[(String, String)], place: ValuePlace<'_>) -> Result<String, Fault> {
     let mut out = String::new();
     match value {
         Value::Object(members) => {
@@ -34,7 +34,7 @@ pub(super) fn content(value: &Value, keys: &[(String, String)], place: Place<'_>
     Ok(out)
 }
 
-fn write(out: &mut String, name: &str, value: &Value, place: Place<'_>, depth: usize) -> Result<(), Fault> {
+fn write(out: &mut String, name: &str, value: &Value, place: ValuePlace<'_>, depth: usize) -> Result<(), Fault> {
     if depth >= DEEPEST {
         return Err(invalid(format!("the value is deeper than {DEEPEST} nodes")));
     }
@@ -59,7 +59,7 @@ fn write(out: &mut String, name: &str, value: &Value, place: Place<'_>, depth: u
     out.push('>');
     match value {
         Value::Object(members) => {
-            let below = Place { namespace: &namespace, ..place };
+            let below = ValuePlace { namespace: &namespace, ..place };
             members.iter().try_for_each(|(name, member)| write(out, name, member, below, depth + 1))?;
         }
         other => out.push_str(&text(other)?),
