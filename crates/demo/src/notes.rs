@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use mcp_server::{
-    About, Arguments, Change, Connection, Era, Question, Refusal, Request, Server, failed, number_of, structured, text, text_of,
+    About, Arguments, Change, Connection, Era, Question, Refusal, Request, Server, arguments, failed, number_of, structured, text, text_of,
 };
 use serde_json::{Map, Value, json};
 
@@ -244,8 +244,9 @@ impl Server for Notes {
         definitions::prompts(!self.book().notes.is_empty())
     }
 
-    async fn prompt(&self, _request: &Request, name: &str, arguments: &Arguments) -> Result<Value, Refusal> {
-        let tag = text_of(arguments, "tag");
+    async fn prompt(&self, _request: &Request, name: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
+        let arguments = arguments(params);
+        let tag = text_of(&arguments, "tag");
         let wanted = |note: &Note| name != "summarize" || tag.is_none_or(|tag| note.tags.iter().any(|of| of == tag));
         let texts: Vec<String> = {
             let book = self.book();
@@ -263,7 +264,7 @@ impl Server for Notes {
         Ok(json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": text } }] }))
     }
 
-    fn completions(&self, reference: &str, argument: &str) -> Vec<String> {
+    async fn completions(&self, reference: &str, argument: &str, _typed: &str) -> Vec<String> {
         let book = self.book();
         match (reference, argument) {
             ("summarize", "tag") => {

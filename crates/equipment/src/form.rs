@@ -86,8 +86,8 @@ impl Device {
         let defaults = DeviceSettings::new(name.get());
         let mut seconds =
             |text: &Option<At<String>>, default: u64| reading.duration(text.as_ref()).map_or(default, |time| time.as_secs().max(1));
-        let confirm_within = seconds(&self.confirm_within, defaults.confirm_within);
         let longest_window = seconds(&self.longest_window, defaults.longest_window);
+        let confirm_within = seconds(&self.confirm_within, defaults.confirm_within.min(longest_window));
         let command_timeout = seconds(&self.command_timeout, defaults.command_timeout);
         if let Some(within) = self.confirm_within.as_ref().filter(|_| confirm_within > longest_window) {
             let flaw = Flaw::new(within.span(), "`confirm_within` is longer than `longest_window`");

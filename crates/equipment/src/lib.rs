@@ -105,6 +105,12 @@ mod tests {
     }
 
     #[test]
+    fn an_unset_window_is_at_most_the_longest() {
+        let config = parsed("[device.r1]\nlongest_window = \"60s\"\n").unwrap();
+        assert_eq!(config.values.get::<Devices>().unwrap().0["r1"].confirm_within, 60);
+    }
+
+    #[test]
     fn what_is_wrong_with_a_device_is_told() {
         assert!(parsed("[device.R1]\n").unwrap_err().contains("[device.r1]"));
         assert!(parsed("[mount.r1]\ncommand = \"x\"\n[device.r1]\n").unwrap_err().contains("mount `r1`"));

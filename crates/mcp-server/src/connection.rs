@@ -3,8 +3,10 @@
 //! Serves both eras on the same pipe: a request that names its revision is stateless, everything else needs a handshake.
 //! Does not know the tools.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -15,6 +17,7 @@ use tokio::task::AbortHandle;
 use crate::protocol::{self, RESERVED, STATELESS};
 use crate::request::{Era, LEVELS, Request, reserved};
 use crate::server::{Refusal, Server};
+use crate::subscriptions::{self, Change, LISTENED, Subscriptions, UpdateExtras};
 
 /// Most messages waiting to be written before their senders wait too.
 const WAITING: usize = 256;
@@ -45,26 +48,13 @@ struct State {
     pending: HashMap<u64, oneshot::Sender<Result<Value, Refusal>>>,
     /// Requests of our own so far.
     sent: u64,
-    /// Listen requests (stateless era): id and filter.
-    listening: HashMap<String, (Value, Map<String, Value>)>,
+    subscriptions: Subscriptions,
 }
 
 /// A session of the initialize era.
 struct Session {
     capabilities: Value,
     level: Option<String>,
-    subscriptions: Vec<String>,
-}
-
-/// A change of interest to listeners.
-#[derive(Clone, Copy, Debug)]
-pub enum Change<'a> {
-    /// The list of prompts.
-    Prompts,
-    /// The content of one resource.
-    Resource(&'a str),
-    /// The list of resources.
-    Resources,
 }
 
 /// Serves one client until its input ends.
@@ -117,40 +107,37 @@ impl Connection {
 
     /// Tells all listeners of a change, each in its era's way.
     pub async fn changed(&self, change: Change<'_>) {
-        for message in self.news(change) {
+        self.tell(change, &UpdateExtras::default()).await;
+    }
+
+    /// Tells all subscribers of a changed resource, with members beyond MCP.
+    pub async fn updated(&self, uri: &str, extras: &UpdateExtras) {
+        self.tell(Change::Resource(uri), extras).await;
+    }
+
+    async fn tell(&self, change: Change<'_>, extras: &UpdateExtras) {
+        let messages = {
+            let state = self.state();
+            state.subscriptions.messages(state.session.is_some(), change, extras)
+        };
+        for message in messages {
             self.send(message).await;
         }
     }
 
-    fn news(&self, change: Change<'_>) -> Vec<Value> {
-        let (method, params, member) = match change {
-            Change::Prompts => ("notifications/prompts/list_changed", json!({}), "promptsListChanged"),
-            Change::Resource(uri) => ("notifications/resources/updated", json!({ "uri": uri }), "resourceSubscriptions"),
-            Change::Resources => ("notifications/resources/list_changed", json!({}), "resourcesListChanged"),
-        };
-        let message = |params: &Value| json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        let state = self.state();
-        let mut news = Vec::new();
-        let in_session = |session: &Session| match change {
-            Change::Resource(uri) => session.subscriptions.iter().any(|subscribed| subscribed == uri),
-            Change::Prompts | Change::Resources => true,
-        };
-        if state.session.as_ref().is_some_and(in_session) {
-            news.push(message(&params));
-        }
-        for (id, filter) in state.listening.values() {
-            let wanted = match (filter.get(member), change) {
-                (Some(Value::Bool(wanted)), _) => *wanted,
-                (Some(Value::Array(uris)), Change::Resource(uri)) => uris.iter().any(|wanted| wanted == uri),
-                _ => false,
-            };
-            if wanted {
-                let mut params = params.clone();
-                params["_meta"] = json!({ format!("{RESERVED}subscriptionId"): id });
-                news.push(message(&params));
-            }
-        }
-        news
+    /// Resources that the client follows.
+    pub fn followed(&self) -> BTreeSet<String> {
+        self.state().subscriptions.followed()
+    }
+
+    /// Capabilities of the client of a session; `None` before one.
+    pub fn session_capabilities(&self) -> Option<Value> {
+        self.state().session.as_ref().map(|session| session.capabilities.clone())
+    }
+
+    /// Checks that the client is gone.
+    pub fn is_closed(&self) -> bool {
+        self.lines.is_closed()
     }
 
     async fn send(&self, message: Value) {
@@ -210,7 +197,7 @@ impl Connection {
     fn noticed(&self, method: &str, params: &Map<String, Value>) {
         let (true, Some(id)) = (method == "notifications/cancelled", params.get("requestId")) else { return };
         let mut state = self.state();
-        state.listening.remove(&id.to_string());
+        state.subscriptions.end_listening(&id.to_string());
         if let Some(task) = state.running.remove(&id.to_string()) {
             task.abort();
         }
@@ -232,9 +219,6 @@ impl Connection {
             Ok(request) => request,
             Err(refusal) => return self.refuse(id, refusal).await,
         };
-        if request.era == Era::Stateless && method == "subscriptions/listen" {
-            return self.listen(id, &params).await;
-        }
         if let Some(done) = self.of_session(&**server, request.era, &method, &params) {
             return match done {
                 Ok(result) => self.reply(id, result).await,
@@ -244,6 +228,12 @@ impl Connection {
         if self.state().running.len() >= UNDER_WAY {
             let message = format!("{UNDER_WAY} requests are under way: send this one again when some have been answered");
             return self.refuse(id, Refusal::Rpc { code: -32000, message, data: None }).await;
+        }
+        if request.era == Era::Stateless && method == "subscriptions/listen" {
+            return self.listen(server, id, &params).await;
+        }
+        if request.era == Era::Initialize && method == "resources/subscribe" {
+            return self.subscribe(server, request, id, &params).await;
         }
         let (connection, server, key) = (self.clone(), server.clone(), id.to_string());
         let (started, begin) = oneshot::channel::<()>();
@@ -269,7 +259,10 @@ impl Connection {
         match (method, era) {
             ("initialize", Era::Initialize) => {
                 let capabilities = params.get("capabilities").cloned().unwrap_or_default();
-                self.state().session = Some(Session { capabilities, level: None, subscriptions: Vec::new() });
+                let mut state = self.state();
+                state.session = Some(Session { capabilities, level: None });
+                state.subscriptions.begin_session();
+                drop(state);
                 Some(Ok(protocol::initialize(server, params)))
             }
             ("logging/setLevel", Era::Initialize) => Some(self.in_session(|session| {
@@ -277,14 +270,13 @@ impl Connection {
                 session.level = Some(level.ok_or_else(|| Refusal::invalid(format!("`level` is one of {}", LEVELS.join(", "))))?.into());
                 Ok(())
             })),
-            ("resources/subscribe" | "resources/unsubscribe", Era::Initialize) => Some(self.in_session(|session| {
-                let uri = text("uri").ok_or_else(|| Refusal::invalid("`uri` is missing"))?;
-                session.subscriptions.retain(|subscribed| subscribed != uri);
-                if method == "resources/subscribe" {
-                    session.subscriptions.push(uri.into());
-                }
-                Ok(())
-            })),
+            ("resources/unsubscribe", Era::Initialize) => {
+                let Some(name) = text("uri").or_else(|| text("subscriptionId")) else {
+                    return Some(Err(Refusal::invalid("`uri` is missing")));
+                };
+                self.state().subscriptions.unsubscribe(name);
+                Some(Ok(json!({})))
+            }
             _ => None,
         }
     }
@@ -295,15 +287,69 @@ impl Connection {
         change(session).map(|()| json!({}))
     }
 
+    /// Subscribes a session to a resource, once the server follows the resource.
+    async fn subscribe<S: Server>(&self, server: &Arc<S>, request: Request, id: Value, params: &Map<String, Value>) {
+        let Some(uri) = params.get("uri").and_then(Value::as_str).map(str::to_owned) else {
+            return self.refuse(id, Refusal::invalid("`uri` is missing")).await;
+        };
+        let (connection, server) = (self.clone(), Arc::clone(server));
+        self.begin(&id.to_string(), async move {
+            if server.follow(std::slice::from_ref(&uri)).await.is_empty() {
+                return connection.refuse(id, protocol::no_resource(Era::Initialize, &uri)).await;
+            }
+            let subscription = connection.state().subscriptions.subscribe(&uri);
+            match subscription {
+                Some(subscription) => connection.reply(id, server.subscription(&request, &subscription)).await,
+                None => {
+                    let message =
+                        format!("a client follows at most {} resources, each with a URI that is not too long", subscriptions::MOST);
+                    connection.refuse(id, Refusal::Rpc { code: -32000, message, data: None }).await;
+                }
+            }
+        })
+        .await;
+    }
+
     /// Serves a listen request, which has no answer: it goes on until cancelled, or until the client is gone.
-    async fn listen(&self, id: Value, params: &Map<String, Value>) {
+    async fn listen<S: Server>(&self, server: &Arc<S>, id: Value, params: &Map<String, Value>) {
         let wanted = params.get("notifications").and_then(Value::as_object).cloned().unwrap_or_default();
-        let known = ["promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
-        let honoured: Map<String, Value> = wanted.into_iter().filter(|(kind, _)| known.contains(&kind.as_str())).collect();
-        let tag = json!({ format!("{RESERVED}subscriptionId"): id });
-        let params = json!({ "_meta": tag, "notifications": honoured });
-        self.state().listening.insert(id.to_string(), (id, honoured));
-        self.notify("notifications/subscriptions/acknowledged", params).await;
+        let honoured = self.state().subscriptions.honoured(wanted);
+        let Some(mut honoured) = honoured else {
+            let message = "too many listen requests are open: end one first".to_owned();
+            return self.refuse(id, Refusal::Rpc { code: -32000, message, data: None }).await;
+        };
+        let (connection, server) = (self.clone(), Arc::clone(server));
+        self.begin(&id.to_string(), async move {
+            let uris: Vec<String> = subscriptions::uris(&honoured).map(str::to_owned).collect();
+            if !uris.is_empty() {
+                subscriptions::replace_uris(&mut honoured, server.follow(&uris).await);
+            }
+            let tag = json!({ LISTENED: id });
+            let params = json!({ "_meta": tag, "notifications": honoured });
+            connection.state().subscriptions.listen(id, honoured);
+            connection.notify("notifications/subscriptions/acknowledged", params).await;
+        })
+        .await;
+    }
+
+    /// Begins work under the id of a request: at once as far as nothing has to be waited for, so that the order of requests is kept, and the
+    /// rest in a task.
+    async fn begin(&self, key: &str, work: impl Future<Output = ()> + Send + 'static) {
+        let mut work = Box::pin(work);
+        let is_done = poll_fn(|context| Poll::Ready(work.as_mut().poll(context).is_ready())).await;
+        if is_done {
+            return;
+        }
+        let (connection, owned) = (self.clone(), key.to_owned());
+        let (started, begin) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            // Waits until it is known as running, so that it can't end before.
+            let _known = begin.await;
+            work.await;
+            connection.state().running.remove(&owned);
+        });
+        self.state().running.insert(key.to_owned(), task.abort_handle());
+        let _running = started.send(());
     }
 
     /// Reads the era of a request, and its description of the client.

@@ -5,7 +5,9 @@ mod connection;
 mod protocol;
 mod request;
 mod server;
+mod subscriptions;
 
-pub use connection::{Change, Connection, run};
+pub use connection::{Connection, run};
 pub use request::{Era, Question, Reply, Request};
-pub use server::{About, Arguments, Keeping, Refusal, Server, failed, number_of, structured, text, text_of};
+pub use server::{About, Arguments, Keeping, Refusal, Server, arguments, failed, number_of, structured, text, text_of};
+pub use subscriptions::{Change, UpdateExtras};

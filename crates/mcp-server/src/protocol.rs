@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::request::{Era, Request};
-use crate::server::{Arguments, Refusal, Server};
+use crate::server::{Refusal, Server, arguments};
 
 /// The revisions with a handshake, newest first.
 const INITIALIZE: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -15,7 +15,7 @@ pub(crate) const RESERVED: &str = "io.modelcontextprotocol/";
 /// Makes the result of `method`, without additions of the era.
 pub(crate) async fn answer<S: Server>(server: &S, request: &Request, method: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
     match method {
-        "completion/complete" => complete(server, params),
+        "completion/complete" => complete(server, params).await,
         "prompts/get" => prompt(server, request, params).await,
         "prompts/list" => list("prompts", server.prompts(), params),
         "resources/list" => list("resources", server.resources(), params),
@@ -102,25 +102,30 @@ async fn prompt<S: Server>(server: &S, request: &Request, params: &Map<String, V
     if !has(&server.prompts(), "name", name) {
         return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
     }
-    server.prompt(request, name, &arguments(params)).await
+    server.prompt(request, name, params).await
 }
 
 async fn read<S: Server>(server: &S, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
     let uri = named(params, "uri")?;
-    // The code of the initialize era for this one case; the stateless era has none of its own.
-    let code = if request.era == Era::Initialize { -32002 } else { -32602 };
-    let gone = || Refusal::Rpc { code, message: format!("there is no resource `{uri}`"), data: Some(json!({ "uri": uri })) };
-    server.read(request, uri, params).await?.ok_or_else(gone)
+    server.read(request, uri, params).await?.ok_or_else(|| no_resource(request.era, uri))
 }
 
-fn complete<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value, Refusal> {
+/// Refuses a URI that the server does not have.
+pub(crate) fn no_resource(era: Era, uri: &str) -> Refusal {
+    // The code of the initialize era for this one case; the stateless era has none of its own.
+    let code = if era == Era::Initialize { -32002 } else { -32602 };
+    Refusal::Rpc { code, message: format!("there is no resource `{uri}`"), data: Some(json!({ "uri": uri })) }
+}
+
+async fn complete<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value, Refusal> {
     let reference = params.get("ref").and_then(|r| r.get("name").or_else(|| r.get("uri"))).and_then(Value::as_str);
     let argument = params.get("argument").and_then(|a| a.get("name")).and_then(Value::as_str);
     let (Some(reference), Some(argument)) = (reference, argument) else {
         return Err(Refusal::invalid("completion needs `ref` with a name or a URI, and `argument` with a name"));
     };
-    let begun = params.get("argument").and_then(|a| a.get("value")).and_then(Value::as_str).unwrap_or_default().to_lowercase();
-    let mut values = server.completions(reference, argument);
+    let typed = params.get("argument").and_then(|a| a.get("value")).and_then(Value::as_str).unwrap_or_default();
+    let mut values = server.completions(reference, argument, typed).await;
+    let begun = typed.to_lowercase();
     values.retain(|value| value.to_lowercase().starts_with(&begun));
     let total = values.len();
     values.truncate(100);
@@ -129,10 +134,6 @@ fn complete<S: Server>(server: &S, params: &Map<String, Value>) -> Result<Value,
 
 fn named<'a>(params: &'a Map<String, Value>, member: &str) -> Result<&'a str, Refusal> {
     params.get(member).and_then(Value::as_str).ok_or_else(|| Refusal::invalid(format!("`{member}` is missing")))
-}
-
-fn arguments(params: &Map<String, Value>) -> Arguments {
-    params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
 fn has(entries: &[Value], member: &str, value: &str) -> bool {

@@ -78,8 +78,8 @@ pub trait Server: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Gives the result of getting a prompt listed by [`Server::prompts`].
-    fn prompt(&self, _request: &Request, name: &str, _arguments: &Arguments) -> impl Future<Output = Result<Value, Refusal>> + Send {
+    /// Gives the result of getting a prompt listed by [`Server::prompts`], with the params of the request.
+    fn prompt(&self, _request: &Request, name: &str, _params: &Map<String, Value>) -> impl Future<Output = Result<Value, Refusal>> + Send {
         std::future::ready(Err(Refusal::invalid(format!("there is no prompt `{name}`"))))
     }
 
@@ -93,9 +93,20 @@ pub trait Server: Send + Sync + 'static {
         std::future::ready(None)
     }
 
-    /// Lists all values for an argument of the prompt or template `reference` (its name or its URI template).
-    fn completions(&self, _reference: &str, _argument: &str) -> Vec<String> {
-        Vec::new()
+    /// Lists all values for an argument of the prompt or template `reference` (its name or its URI template), of which `typed` is the
+    /// beginning.
+    fn completions(&self, _reference: &str, _argument: &str, _typed: &str) -> impl Future<Output = Vec<String>> + Send {
+        std::future::ready(Vec::new())
+    }
+
+    /// Begins to follow resources, so that each later change is told; answers those that can be followed.
+    fn follow(&self, uris: &[String]) -> impl Future<Output = Vec<String>> + Send {
+        std::future::ready(uris.to_vec())
+    }
+
+    /// Makes the result of a subscription of the initialize era.
+    fn subscription(&self, _request: &Request, _id: &str) -> Value {
+        json!({})
     }
 
     /// Called once, before the first request: the way to tell all listeners of changes.
@@ -133,6 +144,11 @@ pub fn text(text: impl Into<String>) -> Value {
 /// Makes a tool result for a failure, with its cause and remedy for the model to read.
 pub fn failed(why: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": why.into() }], "isError": true })
+}
+
+/// Gives the arguments among the params of a request.
+pub fn arguments(params: &Map<String, Value>) -> Arguments {
+    params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
 /// Gives the text argument `name`, if present and not empty.

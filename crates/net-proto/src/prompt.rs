@@ -1,8 +1,10 @@
 //! The three prompts of the draft (section 6): descriptions, arguments, and steps that go on with each answer. A step names tool calls and
 //! makes none. The state of a prompt is a handle that its client carries, so that nothing is kept here between two steps.
 
+mod answer;
 mod arguments;
 mod audit;
+mod change;
 mod handle;
 mod ping;
 mod vlan;
@@ -13,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::dialect::Dialect;
 use crate::fault::{Code, Fault};
 
+pub use answer::CallAnswer;
 pub use ping::PingState;
 pub use vlan::VlanState;
 
@@ -20,8 +23,15 @@ const PING: &str = "network.troubleshoot.ping-fail";
 const VLAN: &str = "network.config.add-vlan";
 const AUDIT: &str = "network.security.audit";
 
+/// Member of a follow-up with the handle of the step before (section 6.2); the draft does not name the member with the answers.
+pub const CONTEXT: &str = "previousContextId";
+pub const RESULTS: &str = "results";
+
 /// Words by which a client knows that no step follows (section 6.2).
 pub const OVER: &str = "Diagnosis complete";
+
+/// Characters of a failure that are shown.
+const SHOWN_OF_FAILURE: usize = 600;
 
 /// Device in the view of a prompt.
 #[derive(Clone, Copy, Debug)]
@@ -83,16 +93,44 @@ impl PromptState {
         }
     }
 
-    /// PromptStep after this one, with the answer to its tool calls.
+    /// Step after this one, with the answer to its tool calls.
     ///
     /// # Errors
     /// As for [`PromptState::first`].
-    pub fn follow(self, answer: &str, device: PromptDevice<'_>) -> Result<PromptStep, Fault> {
+    pub fn follow(self, answer: &CallAnswer, device: PromptDevice<'_>) -> Result<PromptStep, Fault> {
+        if answer.is_failed {
+            return Ok(self.broken_off(&answer.text));
+        }
         match self {
-            Self::Ping(state) => Ok(state.follow(answer, device)),
-            Self::Vlan(state) => Ok(state.follow(answer, device)),
+            Self::Ping(state) => Ok(state.follow(&answer.text, device)),
+            Self::Vlan(state) => Ok(state.follow(&answer.text, device)),
             Self::Audit { is_detailed } => audit::report(is_detailed, device),
         }
+    }
+
+    /// Name of the prompt.
+    pub fn prompt_name(&self) -> &'static str {
+        match self {
+            Self::Ping(_) => PING,
+            Self::Vlan(_) => VLAN,
+            Self::Audit { .. } => AUDIT,
+        }
+    }
+
+    /// Checks that the next step looks at the running configuration.
+    pub fn needs_running(&self) -> bool {
+        matches!(self, Self::Audit { .. })
+    }
+
+    /// Last step, after a call that failed.
+    fn broken_off(&self, why: &str) -> PromptStep {
+        let title = match self {
+            Self::Ping(state) => state.title(),
+            Self::Vlan(state) => state.title(),
+            Self::Audit { .. } => "Security audit".to_owned(),
+        };
+        let shown: String = why.chars().take(SHOWN_OF_FAILURE).collect();
+        PromptStep::over(title.clone(), &format!("## {title}\n\n**The call failed, and nothing further is tried:** {shown}"))
     }
 }
 
@@ -107,6 +145,17 @@ impl ToolCall {
 }
 
 impl PromptStep {
+    /// Checks that a person has to agree to a call of this step.
+    pub fn asks_person(&self) -> bool {
+        self.calls.iter().any(|call| call.needs_approval)
+    }
+
+    /// Last step instead of this one, where the person did not agree.
+    pub fn declined(&self) -> Self {
+        let text = "**Nobody agreed, so nothing further is done.** What was applied already is rolled back at its deadline.";
+        Self::over(self.title.clone(), &format!("## {}\n\n{text}", self.title))
+    }
+
     /// `_meta` of the result, with the handle `context` of the follow-up.
     pub fn meta(&self, context: Option<&str>) -> Value {
         let calls: Vec<Value> = self
@@ -138,8 +187,8 @@ impl PromptStep {
     }
 }
 
-/// Descriptions for `prompts/list`, in the form of MCP and of the draft (section 6.3) at once. Prompts that the dialect has no commands for
-/// are left out.
+/// Descriptions for `prompts/list`, in the form of MCP and of the draft (section 6.3) at once. A prompt that the dialect has no commands for
+/// is listed with `available: false`, as tools are.
 pub fn descriptors(dialect: &Dialect) -> Vec<Value> {
     let argument = |name: &str, about: &str, is_required: bool, form: Value| {
         let mut argument = json!({ "name": name, "description": about, "required": is_required });
@@ -148,7 +197,10 @@ pub fn descriptors(dialect: &Dialect) -> Vec<Value> {
         }
         argument
     };
-    let prompt = |name: &str, about: &str, arguments: Vec<Value>, required: &[&str]| {
+    let prompt = |name: &str, about: &str, mut arguments: Vec<Value>, required: &[&str]| {
+        let text = || json!({ "type": "string" });
+        arguments.push(argument(CONTEXT, "For a follow-up: `contextId` from `_meta` of the step before", false, text()));
+        arguments.push(argument(RESULTS, "For a follow-up: what the calls of that step answered", false, text()));
         let meta = json!({ "required": required, "stream": true, "mimeType": "text/markdown" });
         json!({ "name": name, "description": about, "arguments": arguments, "required": required, "stream": true, "_meta": meta })
     };
@@ -156,7 +208,7 @@ pub fn descriptors(dialect: &Dialect) -> Vec<Value> {
     let vrf = json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,32}$" });
     let mut all = vec![prompt(
         PING,
-        "PromptStep-by-step ping failure diagnosis",
+        "Step-by-step ping failure diagnosis",
         vec![
             argument("src", "Address of this device that the ping leaves from", true, address()),
             argument("dst", "Address that does not answer", true, address()),
@@ -164,19 +216,22 @@ pub fn descriptors(dialect: &Dialect) -> Vec<Value> {
         ],
         &["src", "dst"],
     )];
-    if !dialect.vlan_lines(1, "x", &[]).is_empty() {
-        let id = json!({ "type": "integer", "minimum": 1, "maximum": 4094 });
-        all.push(prompt(
-            VLAN,
-            "Interactive VLAN creation wizard",
-            vec![
-                argument("vlan_id", "IEEE 802.1Q VLAN ID", true, id),
-                argument("name", "VLAN name (no spaces)", true, json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,32}$" })),
-                argument("ports", "Interfaces to add to the VLAN", false, json!({ "type": "array", "items": { "type": "string" } })),
-            ],
-            &["vlan_id", "name"],
-        ));
+    let id = json!({ "type": "integer", "minimum": 1, "maximum": 4094 });
+    let mut vlan = prompt(
+        VLAN,
+        "Interactive VLAN creation wizard",
+        vec![
+            argument("vlan_id", "IEEE 802.1Q VLAN ID", true, id),
+            argument("name", "VLAN name (no spaces)", true, json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,32}$" })),
+            argument("ports", "Interfaces to add to the VLAN", false, json!({ "type": "array", "items": { "type": "string" } })),
+        ],
+        &["vlan_id", "name"],
+    );
+    if dialect.vlan_lines(1, "x", &[]).is_empty() {
+        vlan["available"] = false.into();
+        vlan["_meta"]["available"] = false.into();
     }
+    all.push(vlan);
     let profile = json!({ "type": "string", "enum": ["basic", "detailed"] });
     all.push(prompt(
         AUDIT,

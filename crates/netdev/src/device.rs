@@ -1,6 +1,8 @@
 //! A device as an MCP server: tools and resources over a [`Site`]. Does not decide about secrets or changes.
 
 mod capabilities;
+mod compat;
+mod prompts;
 pub(crate) mod reads;
 pub(crate) mod routes;
 pub(crate) mod tools;
@@ -10,18 +12,23 @@ use std::sync::Arc;
 
 use mcp_server::{About, Arguments, Era, Keeping, Refusal, Request, Server};
 use net_proto::fault::{Code, Fault};
+use net_proto::prompt;
 use serde_json::{Map, Value, json};
 
+pub use compat::Compat;
+
+use self::prompts::PromptErrand;
 use crate::site::Site;
 
 /// Server of a device over a pipe.
 pub(crate) struct Device {
     site: Arc<Site>,
+    compat: Compat,
 }
 
 impl Device {
-    pub(crate) fn new(site: Arc<Site>) -> Self {
-        Self { site }
+    pub(crate) fn new(site: Arc<Site>, compat: Compat) -> Self {
+        Self { site, compat }
     }
 
     fn clean(&self, fault: Fault) -> Fault {
@@ -44,7 +51,7 @@ impl Server for Device {
 
     fn capabilities(&self, era: Era) -> Value {
         let network = capabilities::network(&self.site);
-        let mut all = json!({ "resources": {}, "experimental": { "network": network } });
+        let mut all = json!({ "resources": {}, "prompts": {}, "completions": {}, "experimental": { "network": network } });
         if era == Era::Initialize {
             all["network"] = network;
         }
@@ -78,6 +85,21 @@ impl Server for Device {
     async fn read(&self, request: &Request, uri: &str, params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
         let cursor = params.get("cursor").and_then(Value::as_str);
         reads::read(&self.site, uri, cursor).await.map_err(|fault| unread(request.era, &self.clean(fault)))
+    }
+
+    fn prompts(&self) -> Vec<Value> {
+        // The steps are commands, and NETCONF takes none.
+        if self.site.backend.netconf().is_ok() { Vec::new() } else { prompt::descriptors(&self.site.dialect) }
+    }
+
+    async fn prompt(&self, request: &Request, name: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
+        let errand = PromptErrand { site: &self.site, request, is_draft: self.compat.is_draft(&request.capabilities) };
+        let step = errand.step(name, params).await.map_err(|fault| unread(request.era, &self.clean(fault)))?;
+        errand.result(step).await
+    }
+
+    async fn completions(&self, reference: &str, argument: &str, typed: &str) -> Vec<String> {
+        prompts::complete(&self.site, reference, argument, typed).await
     }
 }
 

@@ -17,6 +17,7 @@ mod way;
 
 use std::sync::Arc;
 
+pub use device::Compat;
 pub use equipment::{DeviceSettings, Devices, PASSWORD, password};
 pub use guard::guard;
 pub use net_proto::fault::Fault;
@@ -25,11 +26,11 @@ pub use site::{ChangeState, Site};
 /// Longest time for a first look at a device.
 const FIRST: std::time::Duration = std::time::Duration::from_secs(4);
 
-/// Serves a device to a client on a pipe, until `input` ends.
+/// Serves a device to a client on a pipe, until `input` ends, in the dialect of `compat`.
 ///
 /// # Errors
 /// Reading or writing failed.
-pub async fn serve<R, W>(site: Site, input: R, output: W) -> std::io::Result<()>
+pub async fn serve<R, W>(site: Site, compat: Compat, input: R, output: W) -> std::io::Result<()>
 where
     R: tokio::io::AsyncRead + Unpin,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -40,7 +41,7 @@ where
         drop(tokio::time::timeout(FIRST, netconf.reach()).await);
     }
     let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
-    let served = mcp_server::run(Arc::new(device::Device::new(site)), input, output).await;
+    let served = mcp_server::run(Arc::new(device::Device::new(site, compat)), input, output).await;
     watching.abort();
     served
 }

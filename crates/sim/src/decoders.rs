@@ -21,7 +21,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 56] = [
+pub const ALL: [(&str, Check); 57] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -57,6 +57,7 @@ pub const ALL: [(&str, Check); 56] = [
     ("pipe", messages::pipe),
     ("poured", messages::poured),
     ("projection", names::projection),
+    ("prompt", network::prompt),
     ("proof", audit::proof),
     ("record", audit::entry),
     ("redact", network::redact),

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway  # noqa: E402
-from network import lab, netconf  # noqa: E402
+from network import asking, lab, netconf  # noqa: E402
 from network.agent import Device, command_lines, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -464,6 +464,8 @@ def main():
         report.guard("network/killed", lambda: killed(report, gateway))
         report.guard("network/all_killed", lambda: all_killed(report, gateway))
         report.guard("network/amid", lambda: amid(report, gateway))
+        for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk):
+            report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("netconf", lambda: netconf.run(report))
     sys.exit(report.finish())

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use config::resolved::Config;
 use config::secret::SystemSources;
 use netdev::{DeviceSettings, Devices, Site};
@@ -46,7 +46,13 @@ enum DeviceCommand {
     },
     /// Serve one device on standard input and output
     #[command(hide = true)]
-    Serve(Handover),
+    Serve {
+        #[command(flatten)]
+        handover: Handover,
+        /// Shapes of prompts and updates: those of the draft, those of MCP, or by the client's capability `network`
+        #[arg(long, value_enum, default_value_t)]
+        compat: Compat,
+    },
     /// Show the change of a device, its owner and its deadline
     Status {
         /// Name of the device
@@ -87,6 +93,25 @@ struct AddedDevice {
     host_key: Option<String>,
 }
 
+/// Dialect of the shapes where the draft and MCP differ.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Compat {
+    #[default]
+    Auto,
+    Draft,
+    Mcp,
+}
+
+impl From<Compat> for netdev::Compat {
+    fn from(compat: Compat) -> Self {
+        match compat {
+            Compat::Auto => Self::Auto,
+            Compat::Draft => Self::Draft,
+            Compat::Mcp => Self::Mcp,
+        }
+    }
+}
+
 /// A device as one process hands it to another.
 #[derive(Args)]
 struct Handover {
@@ -113,7 +138,7 @@ impl Device {
                 settle(name, place, async |site| site.roll_back(&person()).await)?;
                 done("rolled back", &json!({ "device": name, "status": "rolled_back" }), output)
             }
-            DeviceCommand::Serve(handover) => serve(handover),
+            DeviceCommand::Serve { handover, compat } => serve(handover, *compat),
             DeviceCommand::Status { name } => status(name, place, output),
             DeviceCommand::TakeOver { name } => {
                 settle(name, place, async |site| site.take_over(&person()).await)?;
@@ -135,10 +160,10 @@ fn open(settings: DeviceSettings, password: Option<String>, state: &std::path::P
     Site::open(settings, password, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
 }
 
-fn serve(handover: &Handover) -> Result<(), Failure> {
+fn serve(handover: &Handover, compat: Compat) -> Result<(), Failure> {
     let site = handover.site()?;
     let runtime = threads::serving()?;
-    let served = runtime.block_on(netdev::serve(site, tokio::io::stdin(), tokio::io::stdout()));
+    let served = runtime.block_on(netdev::serve(site, compat.into(), tokio::io::stdin(), tokio::io::stdout()));
     // A read of standard input can't be taken back, and nobody waits for it.
     runtime.shutdown_background();
     served.map_err(|error| Failure::Failed(format!("the device lost its client: {error}")))

@@ -16,6 +16,10 @@ pub(super) struct StepsFile {
     pub no_route: Option<String>,
     /// Finds `interface` in the answer for an address with a route.
     pub out_interface: Option<String>,
+    /// Shows all interfaces with their addresses.
+    pub interfaces: Option<String>,
+    /// Finds `interface` in the first line about an interface, and `down` where the interface is shut down.
+    pub interface_head: Option<String>,
     pub interface: Option<String>,
     /// Matches the answer for an interface that is shut down.
     pub shut_down: Option<String>,
@@ -42,6 +46,7 @@ pub(super) struct StepsFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepCommand {
     Route,
+    Interfaces,
     Interface,
     Neighbour,
     Ping,
@@ -53,6 +58,7 @@ pub enum StepCommand {
 pub(crate) struct StepAnswers {
     pub no_route: Option<Regex>,
     pub out_interface: Option<Regex>,
+    pub interface_head: Option<Regex>,
     pub shut_down: Option<Regex>,
     pub no_link: Option<Regex>,
     pub hardware_address: Option<Regex>,
@@ -66,6 +72,7 @@ impl StepsFile {
         Ok(StepAnswers {
             no_route: of(&self.no_route)?,
             out_interface: of(&self.out_interface)?,
+            interface_head: of(&self.interface_head)?,
             shut_down: of(&self.shut_down)?,
             no_link: of(&self.no_link)?,
             hardware_address: of(&self.hardware_address)?,
@@ -81,6 +88,7 @@ impl Dialect {
         let template = match (step, in_vrf) {
             (StepCommand::Route, false) => &steps.route,
             (StepCommand::Route, true) => &steps.route_in_vrf,
+            (StepCommand::Interfaces, _) => &steps.interfaces,
             (StepCommand::Interface, _) => &steps.interface,
             (StepCommand::Neighbour, false) => &steps.neighbour,
             (StepCommand::Neighbour, true) => &steps.neighbour_in_vrf,

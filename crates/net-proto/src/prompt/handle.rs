@@ -42,6 +42,6 @@ impl PromptState {
 }
 
 /// Checks that no character of a name means something to a command line.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.len() <= 64 && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._:-".contains(c))
 }

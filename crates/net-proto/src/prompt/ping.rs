@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PromptDevice, PromptState, PromptStep, ToolCall};
+use super::{PromptDevice, PromptState, PromptStep, ToolCall, change};
 use crate::dialect::{Dialect, StepCommand};
 
 /// Diagnosis under way.
@@ -26,16 +26,23 @@ pub struct PingState {
 #[serde(rename_all = "kebab-case")]
 enum Stage {
     Route,
+    /// Without a route: an interface into the network of the destination may be shut down.
+    Network,
     Interface,
     Neighbour,
     Ping,
+    /// Interface shut down: candidate, commit and confirmation that switch the interface on.
+    Candidate,
+    Commit,
+    Confirmation,
 }
 
-const STAGES: [(Stage, StepCommand, &str); 4] = [
-    (Stage::Route, StepCommand::Route, "Look up the route"),
-    (Stage::Interface, StepCommand::Interface, "Verify the outbound interface"),
-    (Stage::Neighbour, StepCommand::Neighbour, "Check the neighbour entry"),
-    (Stage::Ping, StepCommand::Ping, "Run an extended ping"),
+const STAGES: [(Stage, StepCommand, &str); 5] = [
+    (Stage::Route, StepCommand::Route, "1. Look up the route"),
+    (Stage::Network, StepCommand::Interfaces, "2. Look for an interface into the network of the destination"),
+    (Stage::Interface, StepCommand::Interface, "2. Verify the outbound interface"),
+    (Stage::Neighbour, StepCommand::Neighbour, "3. Check the neighbour entry"),
+    (Stage::Ping, StepCommand::Ping, "4. Run an extended ping"),
 ];
 
 impl PingState {
@@ -50,9 +57,9 @@ impl PingState {
 
     /// Asks for the command of this stage, or of the next one that the dialect has.
     pub(super) fn ask(mut self, device: PromptDevice<'_>) -> PromptStep {
-        for (number, (stage, command, title)) in STAGES.iter().enumerate().filter(|(_, (stage, ..))| *stage >= self.stage) {
+        for (stage, command, title) in STAGES.iter().filter(|(stage, ..)| *stage >= self.stage) {
             let Some(text) = self.command(device.dialect, *stage, *command) else { continue };
-            let markdown = format!("{}{}. {title}:", self.report(), number + 1);
+            let markdown = format!("{}{title}:", self.report());
             self.stage = *stage;
             return PromptStep::asking(self.title(), &markdown, ToolCall::exec(&text), PromptState::Ping(self));
         }
@@ -63,7 +70,21 @@ impl PingState {
     pub(super) fn follow(mut self, answer: &str, device: PromptDevice<'_>) -> PromptStep {
         let cause = match self.stage {
             Stage::Route => self.read_route(answer, device.dialect),
+            Stage::Network => match self.find_shut_down(answer, device.dialect) {
+                Some(interface) => {
+                    self.interface = Some(interface);
+                    return self.shut_down(device);
+                }
+                None => Some(self.unrouted()),
+            },
+            Stage::Interface if matches(&device.dialect.step_answers().shut_down, answer) => return self.shut_down(device),
             Stage::Interface => self.read_interface(answer, device.dialect),
+            Stage::Candidate => return self.mend(change::commit(6, answer, device.confirmed), Stage::Commit),
+            Stage::Commit if device.confirmed.is_some() => return self.mend(change::confirmation(7), Stage::Confirmation),
+            Stage::Commit | Stage::Confirmation => {
+                let interface = self.interface.as_deref().unwrap_or_default();
+                Some(format!("{interface} was shut down by configuration, and is switched on now. Try the ping again."))
+            }
             Stage::Neighbour => {
                 self.read_neighbour(answer, device.dialect);
                 None
@@ -82,6 +103,8 @@ impl PingState {
             Stage::Route | Stage::Ping => true,
             Stage::Interface => self.interface.is_some(),
             Stage::Neighbour => self.dst.is_ipv4() && self.interface.is_some(),
+            Stage::Network => self.stage == stage && self.vrf.is_none(),
+            Stage::Candidate | Stage::Commit | Stage::Confirmation => false,
         };
         let (src, dst) = (self.src.to_string(), self.dst.to_string());
         let values = [
@@ -98,7 +121,9 @@ impl PingState {
     fn read_route(&mut self, answer: &str, dialect: &Dialect) -> Option<String> {
         let (answers, dst) = (dialect.step_answers(), self.dst);
         if matches(&answers.no_route, answer) {
-            return Some(format!("There is no route to {dst}. Add one, or mend the routing protocol that should."));
+            self.stage = Stage::Network;
+            let has_next = self.command(dialect, Stage::Network, StepCommand::Interfaces).is_some();
+            return (!has_next).then(|| self.unrouted());
         }
         let found = answers.out_interface.as_ref().and_then(|pattern| pattern.captures(answer));
         self.interface = found.and_then(|found| found.name("interface")).map(|name| name.as_str().to_owned());
@@ -108,13 +133,28 @@ impl PingState {
         None
     }
 
+    fn unrouted(&self) -> String {
+        format!("There is no route to {}. Add one, or mend the routing protocol that should.", self.dst)
+    }
+
+    /// An interface that is shut down and has an address in the network of the destination.
+    fn find_shut_down(&self, answer: &str, dialect: &Dialect) -> Option<String> {
+        let head = dialect.step_answers().interface_head.as_ref()?;
+        let mut down = None;
+        for line in answer.lines() {
+            if let Some(found) = head.captures(line) {
+                down = found.name("down").and(found.name("interface")).map(|name| name.as_str());
+            } else if down.is_some() && line.split_whitespace().any(|word| holds(word, self.dst)) {
+                return down.filter(|name| super::handle::is_name(name)).map(str::to_owned);
+            }
+        }
+        None
+    }
+
     /// Cause of the failure, if the interface shows one.
     fn read_interface(&mut self, answer: &str, dialect: &Dialect) -> Option<String> {
         let answers = dialect.step_answers();
         let interface = self.interface.clone().unwrap_or_default();
-        if matches(&answers.shut_down, answer) {
-            return Some(shut_down(&interface, dialect));
-        }
         if matches(&answers.no_link, answer) {
             return Some(format!("{interface} has no link: check its cable, and the other end."));
         }
@@ -135,7 +175,26 @@ impl PingState {
         self.stage = Stage::Ping;
     }
 
-    fn title(&self) -> String {
+    /// Ends with the cause, or goes on to mend the cause where a change can be taken back.
+    fn shut_down(mut self, device: PromptDevice<'_>) -> PromptStep {
+        let interface = self.interface.clone().unwrap_or_default();
+        let (lines, cause) = (device.dialect.switch_on_lines(&interface), format!("{interface} is shut down by configuration."));
+        if lines.is_empty() || device.confirmed.is_none() {
+            return self.concluded(&cause);
+        }
+        self.findings.push(format!("**{cause}**"));
+        let text = "5. If nobody meant that, put the change into the candidate, which changes nothing yet:";
+        self.mend((text.to_owned(), change::candidate(&lines)), Stage::Candidate)
+    }
+
+    /// A step that mends the cause.
+    fn mend(mut self, (text, call): (String, ToolCall), stage: Stage) -> PromptStep {
+        let markdown = format!("{}{text}", self.report());
+        self.stage = stage;
+        PromptStep::asking(self.title(), &markdown, call, PromptState::Ping(self))
+    }
+
+    pub(super) fn title(&self) -> String {
         let vrf = self.vrf.as_ref().map_or_else(String::new, |vrf| format!(" (VRF {vrf})"));
         format!("Ping failure diagnosis: {} → {}{vrf}", self.src, self.dst)
     }
@@ -173,17 +232,19 @@ fn share(pattern: &regex::Regex, answer: &str) -> Option<u8> {
     Some(percent.clamp(0.0, 100.0).round() as u8)
 }
 
+/// Checks that a word is a network, or an address with the length of its network, and that the network holds the address.
+fn holds(word: &str, address: IpAddr) -> bool {
+    let Some((network, length)) = word.split_once('/') else { return false };
+    let (Ok(network), Ok(length)) = (network.parse::<IpAddr>(), length.parse::<u32>()) else { return false };
+    let (bits, differing) = match (network, address) {
+        (IpAddr::V4(one), IpAddr::V4(other)) => (32, u128::from(one.to_bits() ^ other.to_bits())),
+        (IpAddr::V6(one), IpAddr::V6(other)) => (128, one.to_bits() ^ other.to_bits()),
+        _ => return false,
+    };
+    length <= bits && differing.checked_shr(bits - length).unwrap_or(0) == 0
+}
+
 /// Checks that a line holds the address as a whole word.
 fn has_word(line: &str, address: &str) -> bool {
     line.split(|c: char| !(c.is_ascii_hexdigit() || matches!(c, '.' | ':'))).any(|word| word == address)
-}
-
-fn shut_down(interface: &str, dialect: &Dialect) -> String {
-    let lines = dialect.switch_on_lines(interface);
-    let cause = format!("{interface} is shut down by configuration.");
-    if lines.is_empty() {
-        return cause;
-    }
-    let call = ToolCall { tool: "network.cli.configure", arguments: serde_json::json!({ "commands": lines }), needs_approval: true };
-    format!("{cause} If nobody meant that, this puts the change into the candidate: {}", call.written())
 }

@@ -34,18 +34,33 @@ fn walked(state: PromptState, dialect: &Dialect, answers: &[&str]) -> PromptStep
     let mut step = state.first(device(dialect)).unwrap();
     for answer in answers {
         let handle = step.next.unwrap().to_handle();
-        step = PromptState::from_handle(&handle).unwrap().follow(answer, device(dialect)).unwrap();
+        step = PromptState::from_handle(&handle).unwrap().follow(&CallAnswer::from_text(answer), device(dialect)).unwrap();
     }
     step
 }
 
 #[test]
 fn nm_07_a_ping_that_fails_for_want_of_a_route() {
-    let cases = [("frr", "{\n}\n"), ("ios", "% Subnet not in table"), ("junos", "\n"), ("vrp", "Info: The route does not exist.")];
+    let cases = [("ios", "% Subnet not in table"), ("junos", "\n"), ("vrp", "Info: The route does not exist.")];
     for (name, answer) in cases {
         let step = walked(ping(), &dialect(name), &[answer]);
         assert!(step.markdown.contains("There is no route to 10.0.0.5."), "{name}: {}", step.markdown);
         assert!(step.markdown.ends_with("Diagnosis complete.") && step.next.is_none());
+    }
+}
+
+#[test]
+fn nm_07_without_a_route_interfaces_nearby_are_looked_at() {
+    let dialect = dialect("frr");
+    let all = "Interface eth0 is up, line protocol is up\n  inet 10.0.0.1/8\nInterface lan0 is down\n  inet 10.0.0.9/29\n  vrf: default\n";
+    for unrouted in ["{\n}\n", "{\n  \"0.0.0.0/0\":[\n  ]\n}\n"] {
+        let step = walked(ping(), &dialect, &[unrouted, all]);
+        assert!(step.markdown.contains("There is no route to 10.0.0.5.") && step.next.is_none(), "{}", step.markdown);
+        let step = walked(ping(), &dialect, &[unrouted, &all.replace("10.0.0.9", "10.0.0.1")]);
+        assert!(step.markdown.contains("lan0 is shut down by configuration."), "{}", step.markdown);
+        assert_eq!(step.calls[0].arguments, json!({ "commands": ["interface lan0", " no shutdown"] }));
+        let step = walked(ping(), &dialect, &[unrouted, &all.replace("lan0", "lan0;reload")]);
+        assert!(step.next.is_none(), "{}", step.markdown);
     }
 }
 
@@ -88,7 +103,14 @@ fn nm_07_each_command_of_a_prompt_only_reads() {
     for name in Dialect::NAMES {
         let dialect = dialect(name);
         let values = [("src", "10.0.0.1"), ("dst", "10.0.0.5"), ("vrf", "mgmt"), ("interface", "eth0"), ("ip", "ip")];
-        for command in [StepCommand::Route, StepCommand::Interface, StepCommand::Neighbour, StepCommand::Ping, StepCommand::Vlans] {
+        for command in [
+            StepCommand::Route,
+            StepCommand::Interfaces,
+            StepCommand::Interface,
+            StepCommand::Neighbour,
+            StepCommand::Ping,
+            StepCommand::Vlans,
+        ] {
             for in_vrf in [false, true] {
                 let Some(text) = dialect.step_command(command, in_vrf, &values) else { continue };
                 assert!(!text.contains(['{', '}']), "{name}: {text}");
@@ -206,7 +228,11 @@ fn nm_07_descriptions_carry_types_for_forms() {
     assert_eq!(all[1]["arguments"][0]["maximum"], json!(4094));
     assert_eq!(all[1]["required"], json!(["vlan_id", "name"]));
     assert_eq!(all[1]["arguments"][2]["required"], json!(false));
-    assert!(descriptors(&dialect("frr")).iter().all(|prompt| prompt["name"] != VLAN));
+    let frr = descriptors(&dialect("frr"));
+    assert_eq!(
+        (&frr[1]["name"], &frr[1]["_meta"]["available"], &frr[0]["_meta"]["available"]),
+        (&json!(VLAN), &json!(false), &Value::Null)
+    );
 }
 
 #[test]
@@ -216,4 +242,42 @@ fn nm_07_completion_knows_the_last_port_of_several() {
     assert_eq!(complete("src", "10."), ["10.0.0.1"]);
     assert_eq!(complete("profile", ""), ["basic", "detailed"]);
     assert_eq!(complete("dst", "1"), [] as [&str; 0]);
+}
+
+#[test]
+fn nm_07_a_person_agrees_before_an_interface_is_switched_on() {
+    let dialect = dialect("frr");
+    let route = r#"{"10.0.0.0/24":[{"nexthops":[{"ip":"10.0.12.2","interfaceName":"eth0"}]}]}"#;
+    let down = "Interface eth0 is down\n  Link ups: 1";
+    let step = walked(ping(), &dialect, &[route, down]);
+    assert_eq!((step.calls[0].tool, step.asks_person()), ("network.cli.configure", false));
+    let step = walked(ping(), &dialect, &[route, down, "+ no shutdown"]);
+    assert_eq!((step.calls[0].tool, &step.calls[0].arguments), ("network.commit", &json!({ "confirmed": 120 })));
+    assert!(step.asks_person() && step.markdown.contains("+ no shutdown"), "{}", step.markdown);
+    assert!(step.declined().markdown.ends_with("Diagnosis complete.") && step.declined().calls.is_empty());
+    let step = walked(ping(), &dialect, &[route, down, "+ no shutdown", "Applied"]);
+    assert!(step.asks_person() && step.calls[0].arguments == json!({ "confirm": true }));
+    let step = walked(ping(), &dialect, &[route, down, "+ no shutdown", "Applied", "Confirmed"]);
+    assert!(step.next.is_none() && step.markdown.contains("is switched on now"), "{}", step.markdown);
+}
+
+#[test]
+fn nm_07_a_diagnosis_ends_where_the_device_rolls_nothing_back() {
+    let dialect = dialect("frr");
+    let without = PromptDevice { confirmed: None, ..device(&dialect) };
+    let route = r#"{"10.0.0.0/24":[{"nexthops":[{"interfaceName":"eth0"}]}]}"#;
+    let step = ping().follow(&CallAnswer::from_text(route), without).unwrap();
+    let step = step.next.unwrap().follow(&CallAnswer::from_text("Interface eth0 is down"), without).unwrap();
+    assert!(step.next.is_none() && step.calls.is_empty() && step.markdown.contains("shut down by configuration"), "{}", step.markdown);
+}
+
+#[test]
+fn nm_07_a_call_that_failed_ends_the_prompt() {
+    let answer = CallAnswer::read(&json!({ "isError": true, "content": [{ "type": "text", "text": "no right" }] }));
+    let step = vlan().follow(&answer, device(&dialect("ios"))).unwrap();
+    assert!(
+        step.next.is_none() && step.markdown.contains("no right") && step.markdown.ends_with("Diagnosis complete."),
+        "{}",
+        step.markdown
+    );
 }

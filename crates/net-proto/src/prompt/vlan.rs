@@ -2,14 +2,10 @@
 //! a person (section 6.4). Applies nothing.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use super::{PromptDevice, PromptState, PromptStep, ToolCall, incompatible};
+use super::{PromptDevice, PromptState, PromptStep, ToolCall, change, incompatible};
 use crate::dialect::StepCommand;
 use crate::fault::Fault;
-
-/// Lines of a diff that are shown.
-const SHOWN: usize = 200;
 
 /// Wizard under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,8 +60,8 @@ impl VlanState {
             Stage::List => self.candidate(device),
             Stage::Candidate => self.commit(answer, device),
             Stage::Commit if device.confirmed.is_some() => {
-                let text = "4. Check that all is well. **Ask the user whether the change is to stay**, and go on only after a yes:";
-                self.asking(text, approved("network.commit", json!({ "confirm": true })), Stage::Confirmation)
+                let (text, call) = change::confirmation(4);
+                self.asking(&text, call, Stage::Confirmation)
             }
             Stage::Commit => self.over(&format!("VLAN {} is configured.**", self.id)),
             Stage::Confirmation => self.over(&format!("VLAN {} is configured and confirmed.**", self.id)),
@@ -74,18 +70,12 @@ impl VlanState {
 
     fn candidate(self, device: PromptDevice<'_>) -> PromptStep {
         let lines = device.dialect.vlan_lines(self.id, &self.name, &self.ports);
-        let call = ToolCall { tool: "network.cli.configure", arguments: json!({ "commands": lines }), needs_approval: false };
-        self.asking("2. Put the VLAN into the candidate, which changes nothing yet:", call, Stage::Candidate)
+        self.asking("2. Put the VLAN into the candidate, which changes nothing yet:", change::candidate(&lines), Stage::Candidate)
     }
 
     fn commit(self, diff: &str, device: PromptDevice<'_>) -> PromptStep {
-        let (arguments, back) = match device.confirmed {
-            Some(seconds) => (json!({ "confirmed": seconds }), format!("What nobody confirms within {seconds} seconds is rolled back.")),
-            None => (json!({}), "**This device rolls nothing back by itself.**".to_owned()),
-        };
-        let diff: String = diff.lines().take(SHOWN).map(|line| format!("    {line}\n")).collect();
-        let text = format!("{diff}\n3. **Ask the user whether this is to be applied**, and go on only after a yes. {back}");
-        self.asking(&text, approved("network.commit", arguments), Stage::Commit)
+        let (text, call) = change::commit(3, diff, device.confirmed);
+        self.asking(&text, call, Stage::Commit)
     }
 
     fn asking(self, text: &str, call: ToolCall, stage: Stage) -> PromptStep {
@@ -97,13 +87,9 @@ impl VlanState {
         PromptStep::over(self.title(), &format!("## {}\n\n**{verdict}", self.title()))
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         format!("VLAN {} ({})", self.id, self.name)
     }
-}
-
-fn approved(tool: &'static str, arguments: Value) -> ToolCall {
-    ToolCall { tool, arguments, needs_approval: true }
 }
 
 /// Checks that a line of the list begins with the identifier, or has it as its second word (Junos names the VLAN and its tag).

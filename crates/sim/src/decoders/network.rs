@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use net_proto::dialect::{Dialect, Terminal, TerminalEvent};
+use net_proto::dialect::{CommandClass, Dialect, Terminal, TerminalEvent};
 use net_proto::inventory::{Inventory, InventoryFile};
 use net_proto::log::{Arrival, LogFramer, LogMessage};
 use net_proto::netconf::{DeviceMessage, Framer, read};
+use net_proto::prompt::{CallAnswer, OVER, PromptDevice, PromptState};
 use net_proto::redact::{MARK, Redactor};
 use net_proto::stream::StreamReader;
 
@@ -105,6 +106,40 @@ pub(super) fn netconf(data: &[u8]) {
                 Err(reason) => assert!(!reason.is_empty()),
             }
         }
+    }
+}
+
+/// The first byte chooses the dialect; lines are arguments of a prompt, a handle, and answers. Whatever is answered, a step asks for commands
+/// that only read, and a person agrees to each commit.
+pub(super) fn prompt(data: &[u8]) {
+    let Some((choice, text)) = data.split_first() else { return };
+    let (Some(dialect), text) = (dialect(*choice), String::from_utf8_lossy(text)) else { return };
+    let mut lines = text.lines();
+    let given = lines.next().and_then(|line| serde_json::from_str::<serde_json::Value>(line).ok()).unwrap_or_default();
+    let device = PromptDevice { dialect: &dialect, confirmed: Some(60), running: Some(&text) };
+    let name = given["prompt"].as_str().unwrap_or("network.troubleshoot.ping-fail");
+    let begun = given.as_object().and_then(|given| PromptState::begin(name, given).ok());
+    let handed = lines.next().and_then(|line| PromptState::from_handle(line).ok());
+    let mut steps: Vec<_> = [begun, handed].into_iter().flatten().filter_map(|state| state.first(device).ok()).collect();
+    for line in lines.take(8) {
+        for step in &mut steps {
+            for call in &step.calls {
+                let command = call.arguments["cmd"].as_str();
+                let is_read =
+                    command.is_none_or(|command| dialect.command(command).is_ok_and(|command| command.class == CommandClass::Read));
+                assert!(is_read, "{command:?}");
+                assert!(call.tool != "network.commit" || call.needs_approval);
+            }
+            assert_eq!(step.next.is_none(), step.markdown.contains(OVER));
+            let Some(next) = step.next.take() else { continue };
+            let answer = CallAnswer::read(&serde_json::from_str(line).unwrap_or_else(|_| line.into()));
+            let Ok(again) = PromptState::from_handle(&next.to_handle()) else { panic!("a handle of ours is not taken") };
+            match again.follow(&answer, device) {
+                Ok(following) => *step = following,
+                Err(_) => return,
+            }
+        }
+        steps.retain(|step| step.next.is_some());
     }
 }
 

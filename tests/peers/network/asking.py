@@ -1,0 +1,153 @@
+"""What a client of a device sees beyond tools (NM-07, NM-08): prompts. Through the gate in
+both eras, with an official SDK, and without a gate in both dialects. FRR, the kernel and the machine are the judges.
+"""
+import json
+import re
+
+import anyio
+from mcp import Client
+from mcp_types import ElicitResult, PromptReference
+
+from network import lab
+from network.direct import Serving
+from wire import Legacy, Modern
+
+PING, VLAN, AUDIT = "network.troubleshoot.ping-fail", "network.config.add-vlan", "network.security.audit"
+OVER = "Diagnosis complete"
+FORMS = {"elicitation": {"form": {}}}
+R1 = {"name": "r1", "pathspace": "r1"}
+
+
+def shown(name):
+    """The name by which the gate shows a prompt: without dots, which some models refuse."""
+    return name.replace(".", "_")
+
+
+def tools_of(wire):
+    """The shown names of the tools, by the draft's."""
+    return {re.sub(r"[_.]+", ".", tool): tool for tool in wire.tools()}
+
+
+def walk(wire, arguments, name=PING, most=10):
+    """Follows a prompt to its end as the draft has it: makes the calls of each step and hands the answers back. All steps."""
+    tools, steps = tools_of(wire), [wire.call("prompts/get", {"name": shown(name), "arguments": arguments}).result]
+    while not steps[-1]["_meta"]["complete"] and len(steps) < most:
+        meta = steps[-1]["_meta"]
+        answers = [wire.tool(tools[call["tool"]], call["arguments"]).result for call in meta["toolCalls"]]
+        follow = {"previousContextId": meta["contextId"], "results": json.dumps(answers)}
+        steps.append(wire.call("prompts/get", {"name": shown(name), "arguments": follow}).result)
+    return steps
+
+
+def text(step):
+    """The text of a step."""
+    content = step["messages"][0]["content"]
+    return content if isinstance(content, str) else content["text"]
+
+
+def agreeing(asked, approve=True):
+    """A person who answers each question, and remembers it."""
+    def answer(method, params):
+        asked.append((method, params))
+        return {"action": "accept", "content": {"approve": approve}} if approve else {"action": "decline"}
+    return answer
+
+
+def prompts(report, gateway):
+    """NM-07: the prompts are listed as the draft and MCP have them, checked, and completed from the device."""
+    wire = Modern(gateway.url("r1"))
+    listed = {one["name"]: one for one in wire.call("prompts/list").result["prompts"]}
+    report.equal("NM-07: the three prompts are listed", set(listed), {shown(PING), shown(VLAN), shown(AUDIT)})
+    vlan = {one["name"]: one for one in listed[shown(VLAN)]["arguments"]}
+    report.check("NM-07: with type, range and pattern of arguments, required for each and for all",
+                 (vlan["vlan_id"]["type"], vlan["vlan_id"]["minimum"], vlan["vlan_id"]["maximum"], vlan["vlan_id"]["required"]) == ("integer", 1, 4094, True)
+                 and "pattern" in vlan["name"] and vlan["ports"]["type"] == "array" and listed[shown(VLAN)]["required"] == ["vlan_id", "name"], str(vlan))
+    report.equal("NM-07: a prompt without commands on this device says so", listed[shown(VLAN)]["_meta"].get("available"), False)
+    refused = wire.call("prompts/get", {"name": shown(VLAN), "arguments": {"vlan_id": "100", "name": "office", "ports": "eth0,eth1"}}).error
+    report.check("NM-07: and getting it is refused with the draft's code, its arguments read from texts",
+                 refused.get("data", {}).get("networkCode") == -32084 and "VLAN" in refused["data"]["detail"], str(refused))
+    refused = wire.call("prompts/get", {"name": shown(VLAN), "arguments": {"vlan_id": "4095", "name": "office"}}).error
+    report.equal("NM-08: a VLAN beyond the range is refused as in section 7.2", refused.get("data", {}).get("detail"), "VLAN 4095 > maximum 4094")
+
+    def complete(argument, value, **ref):
+        return wire.call("completion/complete", {"ref": ref or {"type": "ref/prompt", "name": shown(PING)}, "argument": {"name": argument, "value": value}}).result["completion"]["values"]
+    report.equal("NM-07: addresses are completed from the device", complete("src", "10.0.1"), ["10.0.12.1", "10.0.13.1"])
+    report.equal("NM-07: so are VRFs", complete("vrf", ""), ["default"])
+    report.equal("NM-07: and the last of several ports", complete("ports", "lan0,eth", type="ref/prompt", name=shown(VLAN)), ["lan0,eth0", "lan0,eth1"])
+    report.equal("NM-07: and the names of interfaces in the template", complete("name", "la", type="ref/resource", uri="network:///interface/{+name}"), ["lan0"])
+
+
+def diagnoses(report, gateway):
+    """NM-07: a diagnosis is followed over its steps to the cause, the calls made at the device between them."""
+    for era in (Legacy, Modern):
+        wire = era(gateway.url("r1"))
+        steps = walk(wire, {"src": "10.0.12.1", "dst": "203.0.113.9"})
+        report.check(f"NM-07: {era.__name__}: no route is found as the cause", "There is no route to 203.0.113.9" in text(steps[-1]) and OVER in text(steps[-1]), str(steps))
+        steps = walk(wire, {"src": "10.0.12.1", "dst": "10.0.12.2"})
+        calls = [call["arguments"]["cmd"] for step in steps for call in step["_meta"]["toolCalls"]]
+        report.check(f"NM-07: {era.__name__}: where none is, each step is taken", OVER in text(steps[-1]) and "show interface eth0" in calls and
+                     "eth0 is up" in text(steps[-1]), str(steps))
+        refused = wire.call("prompts/get", {"name": shown(PING), "arguments": {"previousContextId": "nonsense", "results": "x"}}).error
+        report.equal(f"NM-07: {era.__name__}: a made-up context is refused", refused.get("code"), -32602)
+    steps = walk(wire, {"profile": "detailed"}, name=AUDIT)
+    report.check("NM-07: the audit finds what is weak, and shows no secret", "`bgp-policy`" in text(steps[0]) and lab.PASSWORD not in json.dumps(steps), text(steps[0]))
+    wire.call("prompts/get", {"name": shown(AUDIT), "arguments": {"profile": "basic"}, "_meta": {"progressToken": "p"}})
+    parts = wire.call("prompts/get", {"name": shown(AUDIT), "arguments": {"profile": "basic"}, "_meta": {"progressToken": "p"}}).before
+    report.check("NM-07: the text is streamed as progress to who asks for it", [m["method"] for m in parts].count("notifications/progress") >= 2, str(parts))
+
+
+def repairs(report, gateway):
+    """NM-07: a change that a prompt proposes is committed and confirmed only after a person agreed; in both eras, through the gate."""
+    before = lab.running("r1")
+    for era in (Legacy, Modern):
+        lab.vtysh("r1", "configure terminal", "interface lan0", "shutdown")
+        asked = []
+        declining = era(gateway.url("r1"), capabilities=FORMS, answer=agreeing(asked, approve=False))
+        steps = walk(declining, {"src": "10.0.12.1", "dst": "192.168.1.9"})
+        report.check(f"NM-07: {era.__name__}: a person who declines is asked once, and nothing is committed",
+                     [method for method, _ in asked] == ["elicitation/create"] and "shutdown" in json.dumps(asked), str(asked))
+        report.check(f"NM-07: {era.__name__}: the prompt ends there, and the device runs what it ran",
+                     OVER in text(steps[-1]) and steps[-1]["_meta"]["toolCalls"] == [] and "shutdown" in lab.running("r1"), text(steps[-1]))
+        declining.tool(tools_of(declining)["network.rollback"])
+        asked = []
+        steps = walk(era(gateway.url("r1"), capabilities=FORMS, answer=agreeing(asked)), {"src": "10.0.12.1", "dst": "192.168.1.9"})
+        report.check(f"NM-07: {era.__name__}: commit and confirmation ask one after another", len(asked) == 2 and all(
+            step["_meta"].get("approval") == "given" for step in steps if any(call.get("needsApproval") for call in step["_meta"]["toolCalls"])), str(asked))
+        report.check(f"NM-07: {era.__name__}: the interface is switched on, and the rest is as before",
+                     "is switched on now" in text(steps[-1]) and lab.running("r1") == before, f"{text(steps[-1])}\n{lab.running('r1')}")
+    lab.vtysh("r1", "configure terminal", "interface lan0", "shutdown")
+    mute = Modern(gateway.url("r1"))
+    steps = walk(mute, {"src": "10.0.12.1", "dst": "192.168.1.9"}, most=4)
+    report.check("NM-07: a client that can't ask finds the question in the text", steps[-1]["_meta"].get("approval") == "required" and
+                 "Ask the user" in text(steps[-1]) and steps[-1]["_meta"]["toolCalls"][0]["needsApproval"], str(steps[-1]))
+    mute.tool(tools_of(mute)["network.rollback"])
+    lab.vtysh("r1", "configure terminal", "interface lan0", "no shutdown")
+    report.equal("NM-07: and the device is as before", lab.running("r1"), before)
+
+
+def dialects(report, gateway):
+    """NM-07: the shapes of either dialect, by switch and by capability, without a gate."""
+    cases = ((None, {}, dict), (None, {"network": {}}, str), (None, {"experimental": {"network": {}}}, str), ("draft", {}, str), ("mcp", {"network": {}}, dict))
+    for compat, capabilities, shape in cases:
+        with Serving(gateway.home.dir, R1, compat, capabilities) as device:
+            step = device.call("prompts/get", name=PING, arguments={"src": "10.0.12.1", "dst": "203.0.113.9"})
+            report.equal(f"NM-07: compat {compat} with {capabilities}: the content is a {shape.__name__}", type(step["messages"][0]["content"]), shape)
+            beside = device.call("prompts/get", name=PING, previousContextId=step["_meta"]["contextId"], results={"stdout": "{}"})
+            report.check(f"NM-07: compat {compat}: the context beside the arguments counts as well", "Look for an interface" in text(beside), str(beside))
+
+
+def sdk(report, gateway):
+    """NM-07: the same with the official Python SDK, in both eras."""
+    async def declined(context, params):
+        return ElicitResult(action="decline")
+
+    async def tour(mode):
+        async with Client(gateway.url("r1"), mode=mode, elicitation_callback=declined) as client:
+            names = {one.name for one in (await client.list_prompts()).prompts}
+            step = await client.get_prompt(shown(PING), {"src": "10.0.12.1", "dst": "203.0.113.9"})
+            completed = await client.complete(PromptReference(type="ref/prompt", name=shown(PING)), {"name": "src", "value": "192."})
+            return names, step.messages[0].content.text, completed.completion.values
+    for mode in ("legacy", "2026-07-28"):
+        names, said, values = anyio.run(tour, mode)
+        report.check(f"NM-07: Python SDK, {mode}: prompts are listed, got and completed", {shown(PING), shown(AUDIT)} <= names and "show ip route 203.0.113.9" in said and
+                     values == ["192.168.1.1"], f"{names} {said} {values}")
