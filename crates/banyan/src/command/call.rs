@@ -19,7 +19,7 @@ use crate::{call_arguments, table, terminal, threads, time};
     Examples:\n  banyan call time.now zone=Europe/Vienna\n  banyan call files.read_text '{\"path\": \"notes.txt\"}'\n  \
     echo '{\"a\": 1}' | banyan call calc.add -")]
 pub(crate) struct Call {
-    /// The tool: its dotted name, or the name a client is shown
+    /// The tool: its dotted name, the name a client is shown, or SERVER.NAME as the record has it
     tool: String,
     /// Its arguments: one JSON object, key=value, key:=json, or `-` to read an object from standard input
     #[arg(value_name = "JSON|KEY=VALUE")]

@@ -15,7 +15,7 @@ use crate::threads;
 /// Shows the way to a tool through the gates below, like traceroute, and how long each step takes.
 #[derive(Args)]
 pub(crate) struct Trace {
-    /// The tool: its dotted name, or the name a client is shown
+    /// The tool: its dotted name, the name a client is shown, or SERVER.NAME as the record has it
     tool: String,
 }
 

@@ -124,6 +124,8 @@ fn a_call_prints_the_result_and_a_failing_tool_is_told_apart() {
     gate.until("settled");
     assert_eq!(home.run(&["call", "shell.say_hello"]).exits(0).out, "hello\n");
     assert_eq!(home.run(&["call", "shell__sayHello"]).exits(0).out, "hello\n");
+    assert_eq!(home.run(&["call", "shell.sayHello"]).exits(0).out, "hello\n", "as the record has it");
+    assert!(home.run(&["trace", "shell.sayHello"]).exits(0).out.contains("say_hello"));
     let raw = home.run(&["call", "shell.say_hello", "--json"]).exits(0).out;
     assert!(raw.contains("\"x\":1e2"), "byte for byte: {raw}");
 

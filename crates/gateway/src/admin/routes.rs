@@ -19,7 +19,6 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 
-use crate::Gateway;
 use crate::admin::access::Command;
 use crate::admin::shapes::{
     CallRequest, CallResult, ConsoleLink, Decisions, LogLine, NotInForce, RefusedRegistrations, ReloadReply, Status, Tools, TraceRequest,
@@ -27,6 +26,7 @@ use crate::admin::shapes::{
 use crate::admin::viewer::Viewer;
 use crate::admin::{approvals, attached, audit, known, live, pins, replay};
 use crate::console;
+use crate::{Gateway, ToolRow};
 use call::words::party::Party;
 use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 use door::body;
@@ -333,8 +333,7 @@ async fn stop(gateway: &Gateway) -> Result<Response<Payload>, Refusal> {
 impl Gateway {
     /// Calls a tool for the command line; an unknown tool becomes another error than a failed call.
     pub async fn call_tool(&self, request: &CallRequest) -> Result<CallResult, Refusal> {
-        let known = self.tools(None).iter().any(|t| t.dotted == request.tool || t.shown == request.tool);
-        if !known {
+        if ToolRow::find(&self.tools(None), &request.tool).is_none() {
             return Err(Refusal::not_found(format!("there is no tool `{}`", request.tool)));
         }
         let answer = self.call(request).await;

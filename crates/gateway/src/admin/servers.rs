@@ -14,10 +14,10 @@ use call::tree::view::is_gated;
 use call::words::refusal::Refusal;
 
 impl Gateway {
-    /// Finds one of `tools` by dotted or shown name, with the definition as the server wrote it and the MCP-AX annotations.
-    pub(super) fn definition(&self, tools: Vec<ToolRow>, name: &str) -> Result<ToolDefinition, Refusal> {
+    /// Finds one of `tools` as [`ToolRow::find`] does, with the definition as the server wrote it and the MCP-AX annotations.
+    pub(super) fn definition(&self, tools: &[ToolRow], name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
-        let tool = tools.into_iter().find(|t| t.dotted == name || t.shown == name).ok_or_else(none)?;
+        let tool = ToolRow::find(tools, name).cloned().ok_or_else(none)?;
         let tree = self.0.gate.mounts.tree.load_full();
         let (mount, local) = tool.dotted.split_once('.').ok_or_else(none)?;
         let branch = Segment::new(mount).ok().and_then(|mount| tree.branch(&mount)).ok_or_else(none)?;
@@ -79,7 +79,7 @@ mod tests {
     async fn what_is_not_there_is_said_not_to_be() {
         let dir = tempfile::tempdir().unwrap();
         let gateway = Gateway::start(Config::default(), dir.path().into());
-        assert!(gateway.definition(gateway.tools(None), "a.b").unwrap_err().message.contains("no tool `a.b`"));
+        assert!(gateway.definition(&gateway.tools(None), "a.b").unwrap_err().message.contains("no tool `a.b`"));
         assert!(gateway.restart("a").unwrap_err().message.contains("no server `a`"));
         assert!(gateway.below(&|_| true).nodes.is_empty());
         gateway.shutdown().await;

@@ -7,8 +7,8 @@ use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::json;
 use mcp_proto::projection::Style;
 
-use crate::Gateway;
 use crate::admin::shapes::{Trace, TraceRequest};
+use crate::{Gateway, ToolRow};
 use call::tree::back::{Back, Sink};
 use call::way::{TRACE, own_caller, serve};
 use call::words::cancel::Cancel;
@@ -18,10 +18,10 @@ use call::words::refusal::{Refusal, RefusalKind};
 use call::words::view_key::ViewKey;
 
 impl Gateway {
-    /// Traces the way to a tool, by dotted or shown name. The last step holds a failure on the way.
+    /// Traces the way to a tool, found as [`ToolRow::find`] does. The last step holds a failure on the way.
     pub async fn trace(&self, request: &TraceRequest) -> Result<Trace, Refusal> {
-        let known = self.tools(None).into_iter().find(|t| t.dotted == request.tool || t.shown == request.tool);
-        let Some(tool) = known else {
+        let tools = self.tools(None);
+        let Some(tool) = ToolRow::find(&tools, &request.tool) else {
             return Err(Refusal { kind: RefusalKind::NotFound, message: format!("there is no tool `{}`", request.tool) });
         };
         let meta = stateless_meta(&Identity { info: Node::info(), capabilities: Bytes::from_static(b"{}") });
@@ -37,7 +37,7 @@ impl Gateway {
         };
         let hops = result.members().get("hops").map(serde_json::from_slice);
         match hops {
-            Some(Ok(hops)) => Ok(Trace { tool: tool.dotted, hops }),
+            Some(Ok(hops)) => Ok(Trace { tool: tool.dotted.clone(), hops }),
             Some(Err(error)) => Err(failed(format!("a gate below told what this version does not understand: {error}").as_bytes())),
             None => Err(failed(b"the trace came back without steps")),
         }

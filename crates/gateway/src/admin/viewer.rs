@@ -60,10 +60,10 @@ impl Viewer {
         }
     }
 
-    /// Finds a tool by dotted or shown name. An invisible tool is answered like an absent one.
+    /// Finds a tool as [`ToolRow::find`] does. An invisible tool is answered like an absent one.
     pub(super) async fn tool(self, gateway: &Gateway, name: &str) -> Result<ToolDefinition, Refusal> {
         let tools = self.tools(gateway, None).await;
-        gateway.definition(tools, name)
+        gateway.definition(&tools, name)
     }
 
     /// Lists the tree below servers that are gates.

@@ -88,13 +88,15 @@ impl Gateway {
 
     async fn called(&self, CallRequest { tool, arguments, waits, .. }: &CallRequest, cancel: Cancel) -> Result<Bytes, Bytes> {
         let arguments = arguments.get();
+        let rows = self.tools(None);
+        let row = ToolRow::find(&rows, tool).filter(|row| row.shown != *tool);
+        let tool = row.map_or(tool, |row| &row.dotted);
         let scope = scope_of(&self.0.gate.config.load(), "");
         let tree = self.0.gate.mounts.tree.load_full();
         let dotted = ViewKey { style: Style::Dotted, ..scope.clone() };
         let scope =
             if tree.view(&scope).tools.find(tool).is_none() && tree.view(&dotted).tools.find(tool).is_some() { dotted } else { scope };
-        let shown = self.tools(None).into_iter().find(|r| r.dotted == *tool).map(|r| r.shown);
-        let name = if scope.style == Style::Dotted { tool.to_owned() } else { shown.unwrap_or_else(|| tool.to_owned()) };
+        let name = if scope.style == Style::Dotted { tool.to_owned() } else { row.map_or(tool, |row| &row.shown).to_owned() };
         if let Err(error) = json::check(arguments.as_bytes(), json::Duplicates::RefuseDeep) {
             return Err(CallError::BadParams(format!("the arguments can't be taken: {error}")).tell(Era::Stateless).object());
         }

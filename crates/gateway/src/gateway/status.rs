@@ -113,6 +113,18 @@ pub struct ToolRow {
     pub ungated_by_server: bool,
 }
 
+impl ToolRow {
+    /// Finds a tool by its dotted name, the name that clients are shown, or `SERVER.NAME` with the server's own spelling, which the record
+    /// has. Two tools of one spelling are found by their other names only.
+    pub(crate) fn find<'a>(tools: &'a [Self], name: &str) -> Option<&'a Self> {
+        let spelt = |tool: &&Self| name.strip_prefix(&*tool.mount).and_then(|rest| rest.strip_prefix('.')) == Some(&tool.original);
+        tools.iter().find(|tool| tool.dotted == name || tool.shown == name).or_else(|| {
+            let mut found = tools.iter().filter(spelt);
+            found.next().filter(|_| found.next().is_none())
+        })
+    }
+}
+
 impl Gateway {
     /// Gives the condition of the record; `None` without a record.
     pub fn audit(&self) -> Option<AuditStatus> {
