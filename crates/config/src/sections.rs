@@ -176,13 +176,14 @@ impl Sections {
         let refuse = |flaws| invalid(path, text, self.schema(), flaws);
         let (table, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
-            return Err(refuse(errors.iter().map(|error| syntax(error, text)).collect()));
+            let end = text.trim_end().len();
+            return Err(refuse(errors.iter().map(|error| syntax(error, end)).collect()));
         }
         let flaws = shape::flaws(&table, self.schema());
         if !flaws.is_empty() {
             return Err(refuse(flaws));
         }
-        let forms = self.forms(&table).map_err(|error| refuse(vec![syntax(&error, text)]))?;
+        let forms = self.forms(&table).map_err(|error| refuse(vec![syntax(&error, text.trim_end().len())]))?;
         let dir = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
         let mut reading = FileReading::new(dir, table.get_ref(), sources, self.mounting());
         let config = self.resolve(&forms, &mut reading);
@@ -250,8 +251,8 @@ impl fmt::Debug for Sections {
     }
 }
 
-fn syntax(error: &toml::de::Error, text: &str) -> Flaw {
-    let end = text.trim_end().len();
+/// Flaw that a mistake in the form is; `end` of the file is the place of one that has none.
+fn syntax(error: &toml::de::Error, end: usize) -> Flaw {
     let span: Range<usize> = error.span().unwrap_or(end..end);
     let message = error.message();
     let flaw = Flaw { shown: Shown::Keys, ..Flaw::new(span, format!("this is not TOML: {message}")) };

@@ -1,6 +1,7 @@
 //! Cuts the list of servers in and out of JSON text. Every other byte stays, comments and spelling among them. Does not
 //! know what servers are.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use jsonc_parser::ast::{Object, ObjectProp, Value as Ast};
@@ -35,7 +36,7 @@ pub(super) fn pointed(text: &str, key: &str, entry: &Value, kept: &[String]) -> 
     let map = map(text, key)?;
     let style = Style::detect(text, map.as_ref());
     let mut items = vec![format!("{}: {}", quoted(ENTRY), style.pretty(entry, 2))];
-    let servers = map.iter().flat_map(|map| &map.servers);
+    let (servers, kept) = (map.iter().flat_map(|map| &map.servers), kept.iter().collect::<HashSet<_>>());
     items.extend(servers.filter(|member| kept.contains(&member.name)).map(|member| text[member.all.clone()].to_owned()));
     Ok(with_list(text, key, map.as_ref(), &style.object(&items, 1), &style))
 }
@@ -44,8 +45,8 @@ pub(super) fn restored(text: &str, key: &str, old: Option<&str>, ours: &str) -> 
     let Some(current) = map(text, key)? else { return Ok(old.unwrap_or_default().to_owned()) };
     let old = old.unwrap_or_default();
     let before = map(old, key)?;
-    let was_there = |name: &str| before.iter().flat_map(|map| &map.servers).any(|member| member.name == name);
-    let added = current.servers.iter().filter(|member| member.name != ours && !was_there(&member.name));
+    let were_there: HashSet<&str> = before.iter().flat_map(|map| &map.servers).map(|member| &*member.name).collect();
+    let added = current.servers.iter().filter(|member| member.name != ours && !were_there.contains(&*member.name));
     let added: Vec<String> = added.map(|member| text[member.all.clone()].to_owned()).collect();
     let style = Style::detect(text, Some(&current));
 
