@@ -67,6 +67,12 @@ def neighbours(name):
 
 
 def start():
+    """Brings up the routers, and a way to the first of them over SSH."""
+    start_routers()
+    start_sshd()
+
+
+def start_routers():
     """Brings up wires and routers, and waits until r1 reaches the network behind r3 and all its sessions stand."""
     for path in ("/run/netns", "/run/frr", "/etc/frr", str(WORK)):
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -87,7 +93,6 @@ def start():
         sh("ip", "-n", other, "link", "set", far, "up")
     for number, name in enumerate(ROUTERS, 1):
         start_router(name, configuration(number))
-    start_sshd()
     converge()
 
 
