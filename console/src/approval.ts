@@ -23,6 +23,10 @@ export interface Approval {
   others?: string;
   /** What the request says of its client, in canonical form. */
   client?: string;
+  /** What the call would do, in its server's own words. */
+  preview?: string;
+  /** Why there is no preview, where one was asked for. */
+  preview_missing?: string;
   definition_sha256: string;
   annotation: Record<string, unknown>;
   causes: ('mode' | 'policy' | 'below' | 'proposal')[];
@@ -114,10 +118,13 @@ export async function deceit(one: Approval): Promise<string | null> {
   const digest = async (text: string): Promise<string> => hex(await sha256(text));
   if ((await digest(one.challenge)) !== one.digest) return 'the digest is of another challenge';
   if ((await digest(one.arguments)) !== signed['arguments_sha256']) return 'the challenge is about other arguments';
-  // Requests with other members are of a kind of their own, so that a page that does not show these agrees to none.
+  // Requests with a preview, and those with other members, are of kinds of their own, so that a page that does not show these agrees to none.
   const others = one.others ?? '';
-  if (signed['type'] !== (others === '' ? 'banyan-approval-v1' : 'banyan-approval-v2')) return 'the challenge is of another kind';
+  const kind = one.preview !== undefined ? 'banyan-approval-v3' : others === '' ? 'banyan-approval-v1' : 'banyan-approval-v2';
+  if (signed['type'] !== kind) return 'the challenge is of another kind';
   if (others !== '' && (await digest(others)) !== signed['others_sha256']) return 'the challenge is about other members';
+  const preview = one.preview === undefined ? undefined : await digest(one.preview);
+  if (signed['preview_sha256'] !== preview) return 'the challenge is about another preview';
   const client = one.client ?? '';
   if ((signed['client_sha256'] ?? '') !== (client === '' ? '' : await digest(client))) return 'the challenge is about another client';
   const pairs: [string, unknown][] = [['caller', one.caller], ['tool', one.tool], ['id', one.id], ['expires', one.expires], ['required', one.required], ['definition_sha256', one.definition_sha256]];

@@ -97,7 +97,7 @@ function Line({ id, state, tool, more, expires, isOpen }: { id: string; state: S
 function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
   const now = useNow() + ahead;
   const [wrong, setWrong] = useState<string | null>('it is being checked');
-  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments, one.others, one.client]);
+  useEffect(() => void deceit(one).then(setWrong, (error: Error) => setWrong(error.message)), [one.challenge, one.arguments, one.others, one.client, one.preview]);
   const isOpen = one.standing === 'pending';
   return (
     <>
@@ -122,6 +122,7 @@ function One({ one, ahead }: { one: Approval; ahead: number }): JSX.Element {
       <Arguments text={one.arguments} />
       {one.others && <Arguments text={one.others} what="Other members" />}
       {one.client && <Arguments text={one.client} what="What it says of its client" />}
+      <Preview of={one} />
       {one.previous && <Compared one={one} previous={one.previous} now={now} />}
       <details>
         <summary>What is signed</summary>
@@ -141,6 +142,20 @@ function Arguments({ text, what = 'Arguments' }: { text: string; what?: string }
     <section aria-label={what}>
       <div class="row"><h3>{what}, all of them</h3><Copy text={text} what={`the ${what.toLowerCase()}`} /></div>
       <pre class="whole"><Seen text={indented(text)} /></pre>
+    </section>
+  );
+}
+
+/** What the call would do, in its server's own words: all of it, as lines of a diff where it is one. */
+function Preview({ of }: { of: Partial<Approval> }): JSX.Element | null {
+  if (of.preview_missing !== undefined) return <p class="note">There is no preview of it: {of.preview_missing}.</p>;
+  if (of.preview === undefined) return null;
+  const text = of.preview;
+  return (
+    <section aria-label="Preview">
+      <div class="row"><h3>What it would do, in its server's own words</h3><Copy text={text} what="the preview" /></div>
+      <pre class="whole preview">{text.split('\n').map((line) => <span class={line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : undefined}><Seen text={line} />{'\n'}</span>)}</pre>
+      <p class="dim">Right before the call goes out it is asked for again. Where it is another one by then, the call does not go out.</p>
     </section>
   );
 }
@@ -207,6 +222,7 @@ function Held({ held }: { held: Below }): JSX.Element {
       {data.arguments && <Arguments text={data.arguments} />}
       {data.others && <Arguments text={data.others} what="Other members" />}
       {data.client && <Arguments text={data.client} what="What it says of its client" />}
+      <Preview of={data} />
       {data.challenge && <p><Said text={`From here, with a key that it knows: \`banyan approve ${held.id}\``} /></p>}
     </>
   );

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
-use crate::printable::printable;
+use crate::printable::{printable, printable_lines};
 use crate::signing::{self, SigningConsent};
 use crate::table::{self, Align};
 use crate::{gate, threads, time};
@@ -225,6 +225,10 @@ struct MeantCall {
     others: String,
     /// Words of the request about its client; empty: none.
     client: String,
+    /// Preview by the call's own server, if any.
+    preview: Option<String>,
+    /// Reason for the lack of a preview that was asked for.
+    preview_missing: Option<String>,
     challenge: String,
     digest: String,
     /// The last moment for going out.
@@ -268,6 +272,8 @@ impl MeantCall {
             arguments: approval.arguments.clone(),
             others: approval.others.clone(),
             client: approval.client.clone(),
+            preview: approval.preview.clone(),
+            preview_missing: approval.preview_missing.clone(),
             challenge: approval.challenge.clone(),
             digest: approval.digest.clone(),
             expires: approval.expires,
@@ -291,6 +297,8 @@ impl MeantCall {
             arguments: canonical(&below.data, "arguments").unwrap_or_default(),
             others: canonical(&below.data, "others").unwrap_or_default(),
             client: canonical(&below.data, "client").unwrap_or_default(),
+            preview: data["preview"].as_str().map(str::to_owned),
+            preview_missing: data["preview_missing"].as_str().map(str::to_owned),
             digest: text(&data["digest"]),
             expires: data["expires"].as_u64().unwrap_or_default(),
             held: Where::Below,
@@ -318,6 +326,7 @@ impl MeantCall {
             && said["arguments_sha256"] == *hex(&Sha256::digest(&self.arguments))
             && said["type"] == *self.namespace()
             && (self.others.is_empty() || said["others_sha256"] == *hex(&Sha256::digest(&self.others)))
+            && said["preview_sha256"].as_str() == self.preview.as_ref().map(|text| hex(&Sha256::digest(text))).as_deref()
             && said["client_sha256"].as_str().unwrap_or_default() == self.client_hash()
             && self.digest == hex(&Sha256::digest(&self.challenge));
         if is_same {
@@ -332,9 +341,12 @@ impl MeantCall {
         if self.client.is_empty() { String::new() } else { hex(&Sha256::digest(&self.client)) }
     }
 
-    /// Gives the namespace of the proof: requests with members besides the arguments have their own, so that nobody agrees to unseen
-    /// members.
+    /// Gives the namespace of the proof: requests with a preview, and those with members besides the arguments, have their own, so that
+    /// nobody agrees to what is not shown.
     fn namespace(&self) -> &'static str {
+        if self.preview.is_some() {
+            return "banyan-approval-v3";
+        }
         if self.others.is_empty() { "banyan-approval-v1" } else { "banyan-approval-v2" }
     }
 
@@ -352,6 +364,28 @@ impl MeantCall {
         for (what, text) in shown.into_iter().filter_map(|(what, text)| Some((what, text?))) {
             output.remark(&format!("  {what:<10}{}", printable(text)));
         }
+        if let Some(why) = &self.preview_missing {
+            output.remark(&format!("  {:<10}none: {}", "preview", printable(why)));
+        }
+        for line in self.preview.iter().flat_map(|text| preview_lines(text)) {
+            let look = changed(&line).map_or_else(|| line.clone(), |look| output.paint_remark(look, &line));
+            output.remark(&look);
+        }
+    }
+}
+
+/// Lines of a preview, set in, below the words whose they are.
+fn preview_lines(text: &str) -> Vec<String> {
+    let head = "  preview   what the call would do, in its server's own words:".to_owned();
+    std::iter::once(head).chain(printable_lines(text).lines().map(|line| format!("  | {line}"))).collect()
+}
+
+/// Look of a line that a diff adds or takes away.
+fn changed(line: &str) -> Option<Look> {
+    match line.strip_prefix("  | ")?.chars().next()? {
+        '+' => Some(Look::Good),
+        '-' => Some(Look::Bad),
+        _ => None,
     }
 }
 
@@ -389,6 +423,14 @@ mod tests {
     }
 
     #[test]
+    fn a_preview_stands_apart_from_what_the_gate_says() {
+        let lines = preview_lines("- a\n+ b\u{1b}[1A\n  caller    root");
+        assert_eq!(lines[1..], ["  | - a", "  | + b\\u{1b}[1A", "  |   caller    root"]);
+        let looks: Vec<_> = lines.iter().map(|line| changed(line).is_some()).collect();
+        assert_eq!(looks, [false, true, true, false]);
+    }
+
+    #[test]
     fn what_is_shown_is_what_is_signed() {
         let arguments = "{\"path\":\"/\"}".to_owned();
         let challenge = json!({
@@ -407,6 +449,8 @@ mod tests {
             gate: gate.map(str::to_owned),
             arguments: arguments.into(),
             client: String::new(),
+            preview: None,
+            preview_missing: None,
             others: String::new(),
             digest: hex(&Sha256::digest(&challenge)),
             challenge: challenge.clone(),
@@ -429,6 +473,13 @@ mod tests {
             let meant = MeantCall { client: client.into(), ..with("", &of_client) };
             assert_eq!(meant.check().is_ok(), is_good, "{client}");
         }
+        let foreseen = challenge.replace("-v1\"", &format!("-v3\",\"preview_sha256\":\"{}\"", hex(&Sha256::digest("- a"))));
+        for (preview, is_good) in [(Some("- a"), true), (Some("- b"), false), (None, false)] {
+            let meant = MeantCall { preview: preview.map(str::to_owned), ..with("", &foreseen) };
+            assert_eq!(meant.check().is_ok(), is_good, "{preview:?}");
+        }
+        let unseen = MeantCall { preview: Some("- a".into()), ..with("", &challenge) };
+        assert!(unseen.check().is_err(), "a preview that is not signed");
         assert!(meant(&arguments, "files.wipe", None).check().is_ok() && meant(&arguments, "files.wipe", Some("g")).check().is_ok());
         assert!(meant("{}", "files.wipe", None).check().is_err() && meant(&arguments, "files.read", None).check().is_err());
         assert!(meant(&arguments, "files.wipe", Some("another")).check().is_err(), "it would be good at another gate");

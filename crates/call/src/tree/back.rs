@@ -59,6 +59,8 @@ pub struct Back {
     pub log_level: Option<LogLevel>,
     /// The trace context of the HTTP headers.
     pub trace: Option<TraceContext>,
+    /// The call only previews another, and may do nothing but read.
+    pub is_preview: bool,
     /// Origin in a room, if any.
     pub seated: Option<Arc<RoomOrigin>>,
     /// The caller's way to take a long result.
@@ -114,7 +116,18 @@ impl Back {
             pour: None,
         };
         let (takes, has_pour, has_fresh) = (AtomicU8::new(Takes::Whole as u8), AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Self { caller, cancel, log_level, trace: None, seated: None, takes, has_pour, has_fresh, state: Mutex::new(state) })
+        Arc::new(Self {
+            caller,
+            cancel,
+            log_level,
+            trace: None,
+            is_preview: false,
+            seated: None,
+            takes,
+            has_pour,
+            has_fresh,
+            state: Mutex::new(state),
+        })
     }
 
     /// The same with the trace context of the HTTP headers.
@@ -122,6 +135,15 @@ impl Back {
         let mut back = Self::new(caller, sink, log_level, Cancel::default());
         if let Some(own) = Arc::get_mut(&mut back) {
             own.trace = trace;
+        }
+        back
+    }
+
+    /// Makes the way back of a preview, to nobody.
+    pub fn previewing(caller: Arc<Caller>) -> Arc<Self> {
+        let mut back = Self::new(caller, Sink::None, None, Cancel::default());
+        if let Some(own) = Arc::get_mut(&mut back) {
+            own.is_preview = true;
         }
         back
     }

@@ -44,6 +44,11 @@ impl Decision {
         self.verdict.rules.iter().map(|rule| &*rule.id).collect::<Vec<_>>().join(", ")
     }
 
+    /// Checks if people have to see a preview before they agree.
+    pub fn requires_preview(&self) -> bool {
+        self.is_gated() && self.verdict.rules.iter().any(|rule| rule.wants_preview)
+    }
+
     /// Checks if a person has to agree first.
     pub fn is_gated(&self) -> bool {
         self.verdict.effect == Effect::Gate

@@ -76,6 +76,8 @@ mod plain;
 #[cfg(test)]
 mod poured;
 #[cfg(test)]
+mod previewed;
+#[cfg(test)]
 mod readers;
 #[cfg(test)]
 mod recorded;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::hex;
+use super::preview::Preview;
 use super::proof::Statement;
 
 /// A call that needs agreement.
@@ -28,6 +29,9 @@ pub struct Call {
     /// Words of the request about its client, in canonical form; empty: none.
     #[serde(default)]
     pub client: String,
+    /// Preview by the server; `None` where none was asked for. Two calls that differ in their previews alone are one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Preview>,
     /// The version of the policy.
     pub policy: String,
 }
@@ -48,7 +52,7 @@ impl Call {
         if self.client.is_empty() { String::new() } else { hex(&Sha256::digest(&self.client)) }
     }
 
-    /// Names the first difference to `other`, in the words of the challenge; `None` for the same call.
+    /// Names the first difference to `other`, in the words of the challenge; `None` for the same call. Previews are compared by the desk.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let differs = [
             (self.caller != other.caller, "caller"),
@@ -113,6 +117,8 @@ struct WrittenChallenge<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     others_sha256: &'a str,
     policy: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    preview_sha256: &'a str,
     required: u8,
     route: &'a [String],
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -127,9 +133,14 @@ impl Challenge {
     /// The namespace for requests with members besides the arguments. A signer who knows only the first namespace has not shown these
     /// members to anybody.
     pub const NAMESPACE_OF_MORE: &'static str = "banyan-approval-v2";
+    /// The namespace for calls with a preview. A signer who knows only the others has shown no preview to anybody.
+    pub const NAMESPACE_OF_PREVIEWS: &'static str = "banyan-approval-v3";
 
     /// Gives the namespace that a proof must carry.
     pub fn namespace(&self) -> &'static str {
+        if self.call.shown_preview().is_some() {
+            return Self::NAMESPACE_OF_PREVIEWS;
+        }
         if self.call.others.is_empty() { Self::NAMESPACE } else { Self::NAMESPACE_OF_MORE }
     }
 
@@ -147,6 +158,7 @@ impl Challenge {
             nonce: &self.nonce,
             others_sha256: &call.others_hash(),
             policy: &call.policy,
+            preview_sha256: &call.preview_hash(),
             required: self.required,
             route: &call.route,
             server: &call.server,

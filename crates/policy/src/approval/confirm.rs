@@ -44,9 +44,18 @@ pub enum Refusal {
     /// The holding gate below answered a confirmation with an impossible answer.
     #[error("the gate below that holds this call gave {0}: nothing that is held here is changed by it; ask whoever runs that gate")]
     FalseAnswer(&'static str),
+    /// A preview has to be seen, and there is none.
+    #[error("no preview of the call can be had, and without one it does not go out: {0}; nothing was sent")]
+    NoPreview(String),
     /// Denied, expired, used or withdrawn already.
     #[error("{}", over(*.0))]
     Over(Standing),
+    /// The call would do something else by now than what people saw.
+    #[error(
+        "the preview of the call is not the one that was agreed to any more: what the call would do has changed since, and nothing was \
+         sent. Make the same call again: it waits once more, and is shown with its new preview"
+    )]
+    PreviewChanged,
     /// The proof is not taken.
     #[error("the proof is not taken: {0}")]
     Proof(#[from] Wrong),
@@ -76,6 +85,8 @@ impl Refusal {
                 Standing::Pending => "confirmation_required",
                 Standing::Released | Standing::Dispatched | Standing::Below | Standing::Done => "approval_used",
             },
+            Self::NoPreview(_) => "no_preview",
+            Self::PreviewChanged => "preview_changed",
             Self::Proof(wrong) => wrong.reason(),
             Self::SamePerson(..) => "second_person_needed",
             Self::SelfApproval(_) => "self_approval",
@@ -88,7 +99,7 @@ fn over(standing: Standing) -> &'static str {
     match standing {
         Standing::Denied => "it was denied: the call does not go out",
         Standing::Expired => "it expired before enough people agreed: make the call anew",
-        Standing::Void => "the definition, the arguments or the policy changed meanwhile: make the call anew",
+        Standing::Void => "the definition, the arguments, the preview or the policy changed meanwhile: make the call anew",
         Standing::Withdrawn => "its caller withdrew the call",
         Standing::OutcomeUnknown => {
             "the gate ended while the call was on its way: look whether it took effect before anybody makes it again"

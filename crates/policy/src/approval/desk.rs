@@ -139,7 +139,7 @@ impl Desk {
         if let Some(held) = self.known(&call, attends) {
             return held;
         }
-        if let Some(id) = self.grants.values().find(|grant| self.holds(grant) && grant.fits(&call)).map(|grant| grant.id.clone()) {
+        if let Some(id) = self.granting(&call).map(|grant| grant.id.clone()) {
             self.spend(&id);
             return Held::Granted(id);
         }
@@ -278,6 +278,13 @@ impl Desk {
             self.turn(id, Standing::Void);
             return Err(Refusal::Changed(what));
         }
+        if !approval.challenge.call.is_foreseen_as(call) {
+            approval.reason = Some("the preview changed".into());
+            // Its caller hears of it now, and the same call is put before people anew.
+            approval.told = true;
+            self.turn(id, Standing::Void);
+            return Err(Refusal::PreviewChanged);
+        }
         approval.attended = true;
         self.turn(id, Standing::Dispatched);
         Ok(Claimed(()))
@@ -340,27 +347,39 @@ impl Desk {
         self.settings = settings;
     }
 
+    /// Finds the approval that answers for a call made once more.
+    pub(super) fn answering(&self, call: &Call) -> Option<&Approval> {
+        let is_answer = |approval: &&Approval| match approval.standing {
+            Standing::Pending => true,
+            Standing::Released | Standing::Below => approval.is_free(),
+            Standing::Dispatched | Standing::Done | Standing::Withdrawn => false,
+            Standing::Denied | Standing::Expired | Standing::Void | Standing::OutcomeUnknown => {
+                !approval.told && self.clock < approval.since + TOLD_WITHIN
+            }
+        };
+        let ids = self.of_call.get(&call.key())?.iter().rev();
+        ids.filter_map(|id| self.all.get(id)).filter(|approval| !approval.attended).find(is_answer)
+    }
+
+    /// Finds the grant that lets a call through.
+    pub(super) fn granting(&self, call: &Call) -> Option<&Grant> {
+        self.grants.values().find(|grant| self.holds(grant) && grant.fits(call))
+    }
+
     fn known(&mut self, call: &Call, attends: bool) -> Option<Held> {
-        let ids = self.of_call.get(&call.key())?.clone();
-        for id in ids.into_iter().rev() {
-            let Some(approval) = self.all.get_mut(&id).filter(|approval| !approval.attended) else { continue };
-            let held = match approval.standing {
-                Standing::Pending => Held::Waits(id.clone()),
-                Standing::Released | Standing::Below if approval.is_free() => Held::Free(id.clone()),
-                Standing::Below | Standing::Released | Standing::Dispatched | Standing::Done | Standing::Withdrawn => continue,
-                Standing::Denied | Standing::Expired | Standing::Void | Standing::OutcomeUnknown => {
-                    if approval.told || self.clock >= approval.since + TOLD_WITHIN {
-                        continue;
-                    }
-                    approval.told = true;
-                    Held::Over(id.clone())
-                }
-            };
-            approval.attended = attends && !approval.standing.is_over();
-            self.changes.insert(Change::Approval(id));
-            return Some(held);
-        }
-        None
+        let id = self.answering(call)?.id().to_owned();
+        let approval = self.all.get_mut(&id)?;
+        let held = match approval.standing {
+            Standing::Pending => Held::Waits(id.clone()),
+            Standing::Released | Standing::Dispatched | Standing::Below | Standing::Done | Standing::Withdrawn => Held::Free(id.clone()),
+            Standing::Denied | Standing::Expired | Standing::Void | Standing::OutcomeUnknown => {
+                approval.told = true;
+                Held::Over(id.clone())
+            }
+        };
+        approval.attended = attends && !approval.standing.is_over();
+        self.changes.insert(Change::Approval(id));
+        Some(held)
     }
 
     fn pending(&mut self, id: &str) -> Result<&mut Approval, Refusal> {

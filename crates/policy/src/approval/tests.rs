@@ -17,6 +17,7 @@ use super::*;
 mod confirming;
 mod ended;
 mod model;
+mod previewed;
 mod proofs;
 mod put_back;
 mod rounds;

@@ -28,6 +28,8 @@ pub struct Rule {
     pub permits: bool,
     /// Somebody has to agree first: `@effect("gate")`.
     pub gates: bool,
+    /// People see a preview of the call before they agree: `@preview("required")`.
+    pub wants_preview: bool,
     /// `@remedy`: advice for a refused caller.
     pub remedy: Option<Arc<str>>,
     /// `@scope`: a refused caller may sign in again and ask for this scope.
@@ -47,7 +49,7 @@ pub(super) struct CompiledRule {
     pub(super) scope: Option<Expr>,
 }
 
-const KEYS: [&str; 6] = ["description", "effect", "id", "mode", "remedy", "scope"];
+const KEYS: [&str; 7] = ["description", "effect", "id", "mode", "preview", "remedy", "scope"];
 
 impl CompiledRule {
     /// Reads a policy of `text`; adds the arguments read by the policy to `inference`.
@@ -64,6 +66,11 @@ impl CompiledRule {
         };
         let shadow = word("mode", &["enforce", "shadow"]).is_some_and(|mode| &*mode == "shadow");
         let gates = word("effect", &["gate"]).is_some();
+        let wants_preview = word("preview", &["required"]).is_some();
+        if wants_preview && !gates {
+            let flaw = Flaw::new(span.clone(), "`@preview` is of use only where somebody has to agree".to_owned());
+            inference.flaws.push(flaw.help("write `@effect(\"gate\")` above the rule as well, or take it away"));
+        }
         // Where people read what a rule is called, or what helps, nothing would stand.
         for (key, _) in policy.annotations().filter(|(_, said)| said.val.trim().is_empty()) {
             let flaw = Flaw::new(span.clone(), format!("`@{key}` is empty"));
@@ -83,6 +90,7 @@ impl CompiledRule {
             description: said("description"),
             permits: policy.effect() == Cedar::Permit,
             gates,
+            wants_preview,
             remedy: said("remedy"),
             scope: said("scope"),
             mode: if shadow { Mode::Shadow } else { Mode::Enforce },

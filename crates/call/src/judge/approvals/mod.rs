@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use config::resolved::Config;
-use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Fresh, Held, News, Proof, Refusal, Standing};
+use policy::approval::{Agreement, Approval, Call, Cause, Desk, End, Foreknown, Fresh, Held, News, Proof, Refusal, Standing};
 use runtime::random;
 use store::Stores;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
@@ -188,6 +188,11 @@ impl Approvals {
         .await
     }
 
+    /// Says if people would be asked about a call.
+    pub async fn foreknown(&self, call: Call) -> Result<Foreknown, NotKept> {
+        self.ask(move |room, now| room.desk.foreknown(now, &call)).await
+    }
+
     /// Reads an approval.
     pub async fn look(&self, id: &str) -> Result<Option<Approval>, NotKept> {
         let id = id.to_owned();
@@ -348,7 +353,7 @@ impl Approvals {
 /// Version of this gate's demands for approval; approvals asked for under another version are void.
 pub fn policy_version(config: &Config) -> String {
     use sha2::{Digest, Sha256};
-    let gate = config.gate.as_deref().map(|gate| (gate.mode, &gate.mounts, gate.approvals));
+    let gate = config.gate.as_deref().map(|gate| (gate.mode, &gate.mounts, gate.approvals, gate.preview, &gate.previews));
     let rules = config.policy.as_ref().map(|rules| rules.digest);
     policy::approval::hex(&Sha256::digest(format!("{gate:?} {rules:?}"))[..8])
 }

@@ -1,7 +1,7 @@
 //! Approvals, grants and operators as the admin API shows them (docs/approvals.md). These shapes only ever grow; nothing is decided here.
 
 use bytes::Bytes;
-use policy::approval::{Approval, Cause, Desk, Event, Grant, News, Operator, Standing, Terms, Vote, hex};
+use policy::approval::{Approval, Cause, Desk, Event, Grant, News, Operator, Preview, Standing, Terms, Vote, hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -37,6 +37,12 @@ pub struct ApprovalShown {
     /// Words of the request about its client, in canonical form; absent where there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
+    /// Preview by the call's own server, as signed; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// Reason for the lack of a preview that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_missing: Option<String>,
     /// SHA-256 of the tool's definition, in hexadecimal.
     pub definition_sha256: String,
     pub annotation: serde_json::Value,
@@ -141,6 +147,11 @@ impl ApprovalShown {
     pub fn alone(gate: &Gate, approval: &Approval) -> Self {
         let Approval { challenge, causes, annotation, standing, requested, since, votes, reason, room, attended, .. } = approval.clone();
         let statement = challenge.statement();
+        let (preview, preview_missing) = match challenge.call.preview.clone() {
+            Some(Preview::Shown(text)) => (Some(text), None),
+            Some(Preview::Missing(why)) => (None, Some(why)),
+            None => (None, None),
+        };
         Self {
             url: link(gate, &challenge.id),
             arguments_sha256: challenge.call.arguments_hash(),
@@ -154,6 +165,8 @@ impl ApprovalShown {
             arguments: challenge.call.arguments,
             others: challenge.call.others,
             client: challenge.call.client,
+            preview,
+            preview_missing,
             definition_sha256: challenge.call.definition,
             annotation: serde_json::from_str(&annotation).unwrap_or_default(),
             causes,

@@ -15,6 +15,7 @@ use crate::tree::back::Back;
 use crate::way::error::CallError;
 use crate::way::gate::bound;
 use crate::way::gate::bound::Bound;
+use crate::way::gate::preview::CallPreview;
 use crate::way::gate::told::{Pending, Way, returned, token};
 use crate::way::gate::wait::{WaitOutcome, wait};
 use crate::way::gate::{Cleared, GateOutcome, GrantedCall, Release};
@@ -41,11 +42,13 @@ pub async fn hold(
         shown(&mut resolved, &call);
         return Ok(GateOutcome::Cleared(Cleared { resolved, decision, room, release: Some(release), agreed: Some(agreed) }));
     }
-    let call = called(gate, &resolved, &resolved.params)?;
+    let mut call = called(gate, &resolved, &resolved.params)?;
     let has_returned = match returned {
         Some(returned) => come_back(gate, &returned, &call).await?,
         None => false,
     };
+    let previewed = CallPreview { gate, resolved: &resolved, rules: decision.as_ref(), back };
+    call.preview = previewed.before_people(&call).await?;
     let way = Way::of_caller(back);
     let patience = patience(gate, &resolved, back, has_returned);
     let from = back.seated.as_ref().map(|seated| Arc::clone(&seated.room));
@@ -82,9 +85,10 @@ pub async fn hold(
         },
         (Held::Over(_) | Held::Waits(_), None) => return Err(CallError::Approval(Refusal::Unknown)),
     };
+    let seen = CallPreview { gate, resolved: &resolved, rules: decision.as_ref(), back }.before_leaving(&id, &call).await?;
     fulfil(&gate.rules, back, &id).await?;
     // The listing may have changed while people decided.
-    let call = called(gate, &resolved, &resolved.params)?;
+    let call = Call { preview: seen, ..called(gate, &resolved, &resolved.params)? };
     shown(&mut resolved, &call);
     let claimed = gate.rules.approvals.claim(&id, call).await.map_err(not_kept).inspect_err(|error| let_go(&gate.rules, &id, error));
     claimed?.map_err(CallError::Approval)?;
@@ -194,6 +198,7 @@ fn called(gate: &Gate, resolved: &Resolved, params: &Object) -> Result<Call, Cal
         others,
         server: pins::server(&resolved.branch.mount, tool.unwrap_or_default()),
         client,
+        preview: None,
         policy: policy_version(&gate.config.load()),
     })
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use mcp_proto::envelope::Answer;
 use mcp_proto::hidden;
 use mcp_proto::json::{self, Members, Object, quote};
-use policy::approval::{Approval, hex};
+use policy::approval::{Approval, Preview, hex};
 use subtle::ConstantTimeEq;
 
 use crate::judge::approvals::link;
@@ -73,9 +73,14 @@ impl Pending {
         let causes: Vec<String> = approval.causes.iter().filter_map(|cause| serde_json::to_string(cause).ok()).collect();
         let route: Vec<String> = call.route.iter().map(|segment| quote(segment)).collect();
         let member = |name: &str, raw: &str| if raw.is_empty() { String::new() } else { format!(",\"{name}\":{raw}") };
+        let preview = match &call.preview {
+            Some(Preview::Shown(text)) => member("preview", &quote(text)),
+            Some(Preview::Missing(why)) => member("preview_missing", &quote(why)),
+            None => String::new(),
+        };
         let (others, client) = (member("others", &call.others), member("client", &call.client));
         let data = format!(
-            "{{\"reason\":\"{REASON}\",\"id\":{},\"tool\":{},\"arguments\":{}{others}{client},\"annotation\":{},\"route\":[{}],\"causes\":[{}],\"challenge\":{},\
+            "{{\"reason\":\"{REASON}\",\"id\":{},\"tool\":{},\"arguments\":{}{others}{client}{preview},\"annotation\":{},\"route\":[{}],\"causes\":[{}],\"challenge\":{},\
              \"digest\":\"{}\",\"required\":{},\"approvals\":{},\"expires\":{},\"url\":{},\"hint\":{}}}",
             quote(&challenge.id),
             quote(&call.tool),

@@ -24,6 +24,11 @@ pub(crate) struct Gate {
     /// Other modes for single mounts, by name.
     #[schemars(with = "BTreeMap<String, GateMode>", example = BTreeMap::from([("notes", "off")]))]
     pub mounts: BTreeMap<At<String>, GateMode>,
+    /// Previews of calls that wait, by their own servers. Default: `offered`.
+    pub preview: GatePreview,
+    /// Other demands for single mounts, by name.
+    #[schemars(with = "BTreeMap<String, GatePreview>", example = BTreeMap::from([("router", "required")]))]
+    pub previews: BTreeMap<At<String>, GatePreview>,
     /// Number of different people who have to agree. Default: 1.
     #[schemars(range(min = 1, max = 9))]
     pub approvals: Option<At<u8>>,
@@ -58,6 +63,19 @@ pub(crate) enum GateMode {
     Mutable,
     /// All calls but of tools with `mutable = false` in `[mount.NAME.tools]`, whatever a server says.
     Unlisted,
+}
+
+/// Previews of calls that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum GatePreview {
+    /// No server is asked for any.
+    Off,
+    /// People see the preview of a tool that offers one.
+    #[default]
+    Offered,
+    /// A call whose preview can't be had is refused.
+    Required,
 }
 
 /// An approval service, or a policy engine.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use policy::approval::Mode;
+use policy::approval::{Demand, Mode};
 
-use super::file::{self, GateMode};
+use super::file::{self, GateMode, GatePreview};
 use super::resolved::{ApprovalService, Gate, Webhook};
 use crate::file::At;
 use crate::problem::Flaw;
@@ -22,6 +22,8 @@ impl FileReading<'_> {
         Gate {
             mode: mode(section.mode),
             mounts: self.by_mount(&section.mounts, "off", mode),
+            preview: demand(section.preview),
+            previews: self.by_mount(&section.previews, "required", demand),
             approvals: section.approvals.as_ref().map_or(defaults.approvals, |approvals| *approvals.get()),
             expires: self.duration(section.expires.as_ref()).unwrap_or(defaults.expires),
             wait: wait.unwrap_or(defaults.wait),
@@ -56,5 +58,13 @@ fn mode(written: GateMode) -> Mode {
         GateMode::Irreversible => Mode::Irreversible,
         GateMode::Mutable => Mode::Mutable,
         GateMode::Unlisted => Mode::Unlisted,
+    }
+}
+
+fn demand(written: GatePreview) -> Demand {
+    match written {
+        GatePreview::Off => Demand::Off,
+        GatePreview::Offered => Demand::Offered,
+        GatePreview::Required => Demand::Required,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use banyan_model::Segment;
-use policy::approval::Mode;
+use policy::approval::{Demand, Mode};
 
 use crate::secret::SecretRef;
 
@@ -15,6 +15,10 @@ pub struct Gate {
     pub mode: Mode,
     /// Other modes for single mounts.
     pub mounts: BTreeMap<Segment, Mode>,
+    /// Demand for previews of waiting calls.
+    pub preview: Demand,
+    /// Other demands for single mounts.
+    pub previews: BTreeMap<Segment, Demand>,
     /// Number of different people.
     pub approvals: u8,
     pub expires: Duration,
@@ -55,6 +59,8 @@ impl Default for Gate {
         Self {
             mode: Mode::Off,
             mounts: BTreeMap::new(),
+            preview: Demand::Offered,
+            previews: BTreeMap::new(),
             approvals: 1,
             expires: Duration::from_secs(300),
             wait: Duration::ZERO,
@@ -70,5 +76,10 @@ impl Gate {
     /// Finds the mode of a mount.
     pub fn mode_of(&self, mount: &Segment) -> Mode {
         self.mounts.get(mount).copied().unwrap_or(self.mode)
+    }
+
+    /// Finds the demand for previews of calls of a mount.
+    pub fn preview_of(&self, mount: &Segment) -> Demand {
+        self.previews.get(mount).copied().unwrap_or(self.preview)
     }
 }
