@@ -129,7 +129,7 @@ impl Subscriptions {
             };
             if is_wanted {
                 let mut params = params.clone();
-                params["_meta"] = json!({ LISTENED: id });
+                params["_meta"][LISTENED] = id.clone();
                 all.push(message(method, &params));
             }
         }

@@ -1,13 +1,16 @@
-//! Messages that devices log: RFC 5424, RFC 3164, and Cisco's form, which is neither. Every text is read as far as it makes sense; none is
+//! Messages that devices log: RFC 5424, RFC 3164, and the forms of Cisco and of FRR's files, which are neither. Every text is read as far as it makes sense; none is
 //! refused. No clock: the time of arrival is an argument.
 
 mod cisco;
+mod file;
 mod frame;
+mod frr;
 mod tail;
 
 use chrono::{DateTime, Datelike, FixedOffset, TimeZone, Timelike, Utc};
 use syslog_loose::{IncompleteDate, ProcId, Variant};
 
+pub use file::FileLines;
 pub use frame::LogFramer;
 pub use tail::{LogLine, LogTail};
 
@@ -53,6 +56,9 @@ impl LogMessage {
         let (priority, rest) = priority(text);
         if let Some(mut message) = cisco::read(rest, arrival) {
             message.facility = priority.map(|value| value.0);
+            return message;
+        }
+        if let (None, Some(message)) = (priority, frr::read(rest, arrival)) {
             return message;
         }
         let zone = FixedOffset::east_opt(arrival.zone);

@@ -6,11 +6,12 @@ mod prompts;
 pub(crate) mod reads;
 pub(crate) mod routes;
 pub(crate) mod tools;
+mod watch;
 pub(crate) mod yang;
 
 use std::sync::Arc;
 
-use mcp_server::{About, Arguments, Era, Keeping, Refusal, Request, Server};
+use mcp_server::{About, Arguments, Connection, Era, Keeping, Refusal, Request, Server};
 use net_proto::fault::{Code, Fault};
 use net_proto::prompt;
 use serde_json::{Map, Value, json};
@@ -18,17 +19,20 @@ use serde_json::{Map, Value, json};
 pub use compat::Compat;
 
 use self::prompts::PromptErrand;
+use self::watch::Watch;
 use crate::site::Site;
 
 /// Server of a device over a pipe.
 pub(crate) struct Device {
     site: Arc<Site>,
     compat: Compat,
+    watch: Arc<Watch>,
 }
 
 impl Device {
     pub(crate) fn new(site: Arc<Site>, compat: Compat) -> Self {
-        Self { site, compat }
+        let watch = Arc::new(Watch::new(Arc::clone(&site), compat));
+        Self { site, compat, watch }
     }
 
     fn clean(&self, fault: Fault) -> Fault {
@@ -51,7 +55,8 @@ impl Server for Device {
 
     fn capabilities(&self, era: Era) -> Value {
         let network = capabilities::network(&self.site);
-        let mut all = json!({ "resources": {}, "prompts": {}, "completions": {}, "experimental": { "network": network } });
+        let mut all =
+            json!({ "resources": { "subscribe": true }, "prompts": {}, "completions": {}, "experimental": { "network": network } });
         if era == Era::Initialize {
             all["network"] = network;
         }
@@ -84,7 +89,25 @@ impl Server for Device {
 
     async fn read(&self, request: &Request, uri: &str, params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
         let cursor = params.get("cursor").and_then(Value::as_str);
-        reads::read(&self.site, uri, cursor).await.map_err(|fault| unread(request.era, &self.clean(fault)))
+        let read = if cursor.is_none() && !uri.contains('?') && request.connection.followed().contains(uri) {
+            self.watch.read(uri).await
+        } else {
+            reads::read(&self.site, uri, cursor).await
+        };
+        read.map_err(|fault| unread(request.era, &self.clean(fault)))
+    }
+
+    async fn follow(&self, uris: &[String]) -> Vec<String> {
+        self.watch.follow(uris).await
+    }
+
+    fn subscription(&self, request: &Request, id: &str) -> Value {
+        let shape = json!({ "subscriptionId": id });
+        if self.compat.is_draft(&request.capabilities) { shape } else { json!({ "_meta": shape }) }
+    }
+
+    fn connected(&self, connection: &Connection) {
+        tokio::spawn(Arc::clone(&self.watch).run(connection.clone()));
     }
 
     fn prompts(&self) -> Vec<Value> {

@@ -8,6 +8,7 @@ mod command;
 mod device;
 mod drive;
 mod guard;
+mod log;
 mod login;
 mod netconf;
 mod site;

@@ -1,4 +1,4 @@
-"""What a client of a device sees beyond tools (NM-07, NM-08): prompts. Through the gate in
+"""What a client of a device sees beyond tools (NM-04, NM-07, NM-08, NM-10): prompts and subscriptions. Through the gate in
 both eras, with an official SDK, and without a gate in both dialects. FRR, the kernel and the machine are the judges.
 """
 import json
@@ -6,7 +6,7 @@ import re
 
 import anyio
 from mcp import Client
-from mcp_types import ElicitResult, PromptReference
+from mcp_types import ElicitResult, PromptReference, ResourceUpdatedNotification
 
 from network import lab
 from network.direct import Serving
@@ -151,3 +151,116 @@ def sdk(report, gateway):
         names, said, values = anyio.run(tour, mode)
         report.check(f"NM-07: Python SDK, {mode}: prompts are listed, got and completed", {shown(PING), shown(AUDIT)} <= names and "show ip route 203.0.113.9" in said and
                      values == ["192.168.1.1"], f"{names} {said} {values}")
+
+
+UPDATED = "notifications/resources/updated"
+INTERFACE, ROUTES, ROUTES6, LOG = (f"network:///{path}" for path in ("interface/lan0", "routing/ipv4/route-table", "routing/ipv6/route-table", "log/syslog/last50"))
+FAR = "198.51.100.0/24"
+
+
+def route(action):
+    """A route that comes to r1, or goes away."""
+    lab.sh("ip", "-n", "r1", "route", action, FAR, "via", "10.0.12.2")
+
+
+def make_log_line():
+    """Has FRR log something: a session of BGP that is made anew."""
+    lab.vtysh("r1", "clear ip bgp 10.0.12.2")
+
+
+def subscriptions(report, gateway):
+    """NM-04, NM-10: what changes on the device is pushed to who follows it, through the gate in both eras."""
+    legacy = Legacy(gateway.url("r1"))
+    for uri in (INTERFACE, ROUTES, LOG):
+        legacy.call("resources/subscribe", {"uri": uri}).result
+    report.check("NM-04: a resource that the device does not have is refused", legacy.call("resources/subscribe", {"uri": "network:///nothing"}).error)
+    modern = Modern(gateway.url("r1")).listen(resourceSubscriptions=[INTERFACE, ROUTES, ROUTES6, LOG, "network:///nothing"])
+    agreed = modern.acknowledged["params"]["notifications"].get("resourceSubscriptions")
+    report.equal("NM-04: a listener is told what is followed for it", sorted(agreed or []), sorted([INTERFACE, ROUTES, ROUTES6, LOG]))
+    streams = {"initialize": legacy.stream(), "stateless": modern}
+
+    def both(about, uri, holds=lambda params: True):
+        for era, stream in streams.items():
+            seen = stream.wait(UPDATED, within=8, where=lambda m: m["params"]["uri"] == uri and holds(m["params"]))
+            report.check(f"NM-04: {era}: {about}", seen is not None, str(stream.seen[-4:])[:1500])
+    quiet = modern.wait(UPDATED, within=4, where=lambda m: m["params"]["uri"] != LOG)
+    report.check("NM-04: nothing is pushed while nothing changes", quiet is None, str(quiet))
+    lab.sh("ip", "-n", "r1", "link", "set", "lan0", "down")
+    both("an interface that goes down", INTERFACE, lambda params: '"oper-status":"DOWN"' in params["contents"][0]["text"])
+    lab.sh("ip", "-n", "r1", "link", "set", "lan0", "up")
+    both("and comes up", INTERFACE, lambda params: '"oper-status":"UP"' in params["contents"][0]["text"])
+    route("add")
+    both("a route that comes", ROUTES, lambda params: FAR in params["contents"][0]["text"])
+    route("del")
+    both("and goes", ROUTES, lambda params: FAR not in params["contents"][0]["text"])
+    make_log_line()
+    both("a line of the log", LOG, lambda params: "End-of-RIB" in params["contents"][0]["text"] and params["contents"][0]["data"] == params["contents"][0]["text"])
+    legacy.call("resources/unsubscribe", {"uri": INTERFACE}).result
+    lab.sh("ip", "-n", "r1", "link", "set", "lan0", "down")
+    report.check("NM-04: who still follows hears of the next change", streams["stateless"].wait(UPDATED, within=8, where=lambda m: m["params"]["uri"] == INTERFACE) is not None)
+    report.check("NM-04: and who does no more does not", streams["initialize"].wait(UPDATED, within=1, where=lambda m: m["params"]["uri"] == INTERFACE) is None)
+    lab.sh("ip", "-n", "r1", "link", "set", "lan0", "up")
+    for stream in streams.values():
+        stream.close()
+
+
+def pushed(report, gateway):
+    """NM-10: the shapes of both dialects without a gate, a flood of the log, and the bound of what one client follows."""
+    for compat in ("draft", "mcp"):
+        with Serving(gateway.home.dir, R1, compat) as device:
+            report.equal(f"NM-10: {compat}: the stream that is there is announced", device.welcome["capabilities"]["network"]["notificationStream"], ["syslog"])
+            result = device.call("resources/subscribe", uri=LOG)
+            subscription = result.get("subscriptionId") if compat == "draft" else result["_meta"]["subscriptionId"]
+            report.check(f"NM-10: {compat}: the id of the subscription stands where the dialect has it", subscription and ("subscriptionId" in result) == (compat == "draft"), str(result))
+            make_log_line()
+            seen = device.wait("resources/updated" if compat == "draft" else UPDATED, within=10, where=lambda params: "End-of-RIB" in json.dumps(params)) or {}
+            report.check(f"NM-10: {compat}: and in each update, with the lines and the time of the device",
+                         seen.get("subscriptionId") == subscription and seen["contents"][0]["_meta"]["sourceTime"], str(seen))
+            if compat == "mcp":
+                report.check("NM-10: mcp: the draft's own name is not used", device.wait("resources/updated", within=0.5) is None)
+            device.call("resources/unsubscribe", subscriptionId=subscription)
+            make_log_line()
+            report.check(f"NM-10: {compat}: after unsubscribing by id nothing comes", device.wait(UPDATED, within=3) is None)
+    with Serving(gateway.home.dir, R1, modern=True) as device:
+        device.send("subscriptions/listen", notifications={"resourceSubscriptions": [LOG]})
+        device.wait("notifications/subscriptions/acknowledged")
+        with open(lab.LOGS / "r1.log", "a") as log:
+            log.write("2026/01/01 00:00:00 BGP: a flood\n" * 200_000)
+        told, updates = 0, 0
+        while told < 200_000 and (seen := device.wait(UPDATED, within=8)):
+            updates += 1
+            told += seen["dropped"] + seen["contents"][0]["text"].count("\n")
+        report.check("NM-10: a flood of 200,000 lines comes as few updates that count what was left out", told >= 200_000 and updates <= 10, f"{told} in {updates}")
+    with Serving(gateway.home.dir, R1) as device:
+        answers = [device.ask("resources/subscribe", uri=f"network:///log/syslog/last{number}") for number in range(1, 1002)]
+        report.equal("NM-04: one client follows a thousand resources and no more", ["error" in answer for answer in answers], [False] * 1000 + [True])
+
+
+def watching(report, gateway):
+    """NM-04: an official SDK hears of a change, in both eras."""
+    async def tour(mode):
+        heard = anyio.Event()
+
+        async def on_message(message):
+            message = getattr(message, "root", message)
+            if isinstance(message, ResourceUpdatedNotification) and str(message.params.uri) == ROUTES:
+                heard.set()
+        async with Client(gateway.url("r1"), mode=mode, message_handler=on_message) as client:
+            with anyio.fail_after(10):
+                if mode == "legacy":
+                    await client.subscribe_resource(ROUTES)
+                    await client.read_resource(ROUTES)
+                    await anyio.to_thread.run_sync(route, "add")
+                    await heard.wait()
+                else:
+                    async with client.listen(resource_subscriptions=[ROUTES]) as stream:
+                        await client.read_resource(ROUTES)
+                        await anyio.to_thread.run_sync(route, "add")
+                        async for event in stream:
+                            return event.uri == ROUTES
+            return True
+    for mode in ("legacy", "2026-07-28"):
+        try:
+            report.check(f"NM-04: Python SDK, {mode}: a route that comes is heard of", anyio.run(tour, mode))
+        finally:
+            route("del")

@@ -465,7 +465,7 @@ def main():
         report.guard("network/killed", lambda: killed(report, gateway))
         report.guard("network/all_killed", lambda: all_killed(report, gateway))
         report.guard("network/amid", lambda: amid(report, gateway))
-        for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk):
+        for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk, asking.subscriptions, asking.pushed, asking.watching):
             report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("netconf", lambda: netconf.run(report))

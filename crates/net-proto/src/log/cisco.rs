@@ -95,7 +95,7 @@ fn time(text: &str, arrival: Arrival) -> Option<Stamp> {
     Some(Stamp { known: known.filter(|_| is_set), host })
 }
 
-fn time_of_day(text: &str) -> Option<(u32, u32, u32, u32)> {
+pub(super) fn time_of_day(text: &str) -> Option<(u32, u32, u32, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let mut parts = whole.split(':').map(str::parse::<u32>);
     let (Some(Ok(hour)), Some(Ok(minute)), Some(Ok(second)), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {

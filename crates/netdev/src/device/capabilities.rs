@@ -25,7 +25,8 @@ pub(crate) fn network(site: &Site) -> Value {
         "yangModules": modules.unwrap_or_default(),
         "cliDialect": dialect,
         "configDatastore": datastores,
-        "notificationStream": [],
+        // The lines of the log file, as updates of the resource.
+        "notificationStream": if site.backend.is_local() { &["syslog"][..] } else { &[] },
         "maxBulkEdit": settings.max_bulk_edit,
         "supportsRollback": can_undo,
         "rollbackTimeout": settings.longest_window,

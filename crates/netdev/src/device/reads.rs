@@ -1,17 +1,25 @@
 //! The resources of a device: contents of URIs, read from the device at the moment of the call. Hides secrets; changes nothing.
 
+use std::collections::BTreeMap;
+
 use equipment::CommandLine;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
 use super::routes;
 use crate::clock::{now, written};
-use crate::command;
+use crate::log;
 use crate::site::Site;
 
 const DATA: &str = "application/yang-data+json";
+/// Type of the lines of a log.
+pub(crate) const LOG: &str = "text/plain;charset=utf-8";
+const SCHEME: &str = "network:///";
+const IPV4: &str = "routing/ipv4/route-table";
+const IPV6: &str = "routing/ipv6/route-table";
+const LAST: &str = "log/syslog/last";
 /// Most lines of the log in a read.
-const LINES: u32 = 10_000;
+const LINES: usize = 10_000;
 
 /// Resources with a fixed URI.
 pub(crate) fn resources(site: &Site) -> Vec<Value> {
@@ -55,36 +63,114 @@ fn is_served(site: &Site, uri: &str) -> bool {
     }
 }
 
+/// Content of a resource at one moment.
+pub(crate) struct ResourceContent {
+    /// Result of a read.
+    pub(crate) result: Value,
+    /// All of the content, also where the result is the first of several pages, without time stamps of the read.
+    pub(crate) whole: String,
+}
+
+/// Answers of a device, each asked for once: of one read, or of one round over many resources.
+pub(crate) struct Answers<'a> {
+    site: &'a Site,
+    tables: BTreeMap<&'static str, Result<Value, Fault>>,
+}
+
+impl<'a> Answers<'a> {
+    pub(crate) fn new(site: &'a Site) -> Self {
+        Self { site, tables: BTreeMap::new() }
+    }
+
+    /// Reads a resource from its beginning; `None` for an unknown URI.
+    pub(crate) async fn observe(&mut self, uri: &str) -> Result<Option<ResourceContent>, Fault> {
+        let (path, _) = parts(uri);
+        if path == IPV4 || path == IPV6 {
+            let table = self.routes(path).await?;
+            let (page, next) = routes::page(&table, None)?;
+            let whole = routes::all(&table).to_string();
+            return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, page, next), whole }));
+        }
+        let Some(result) = self.read(uri, None).await? else { return Ok(None) };
+        let whole = result["contents"][0]["text"].as_str().unwrap_or_default().to_owned();
+        Ok(Some(ResourceContent { result, whole }))
+    }
+
+    /// Whole result of reading a URI; `None` for an unknown URI.
+    pub(crate) async fn read(&mut self, uri: &str, cursor: Option<&str>) -> Result<Option<Value>, Fault> {
+        if !is_known(self.site, uri) {
+            return Ok(None);
+        }
+        let (path, query) = parts(uri);
+        let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
+        let (kind, data, next) = match path {
+            "interfaces" => {
+                let all = self.table("show interface json").await?;
+                let all: Vec<Value> = all.as_object().into_iter().flatten().map(|(name, facts)| interface(name, facts)).collect();
+                (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None)
+            }
+            IPV4 | IPV6 => {
+                let (page, next) = routes::page(&self.routes(path).await?, cursor)?;
+                (DATA, page, next)
+            }
+            "system/cpu-utilization" => ("application/json", cpu().await?, None),
+            "system/memory-summary" => ("application/json", memory()?, None),
+            _ => match path.split_once('/') {
+                Some(("interface", name)) => {
+                    let name = name.replace("%2F", "/").replace("%2f", "/");
+                    let all = self.table("show interface json").await?;
+                    let Some(facts) = all.get(&name) else { return Ok(None) };
+                    (DATA, json!({ "openconfig-interfaces:interface": interface(&name, facts) }), None)
+                }
+                Some(("file", name)) => return Ok(Some(plain(uri, "text/plain", &file(self.site, name).await?, json!({})))),
+                Some(_) if path.starts_with(LAST) => return log(self.site, uri).await.map(Some),
+                _ => return Ok(None),
+            },
+        };
+        Ok(Some(structured(self.site, uri, kind, data, next)))
+    }
+
+    async fn routes(&mut self, path: &str) -> Result<Value, Fault> {
+        self.table(if path == IPV4 { "show ip route json" } else { "show ipv6 route json" }).await
+    }
+
+    async fn table(&mut self, command: &'static str) -> Result<Value, Fault> {
+        if let Some(known) = self.tables.get(command) {
+            return known.clone();
+        }
+        let table = self.site.backend.exec(command).await.and_then(|text| parsed(&text));
+        self.tables.insert(command, table.clone());
+        table
+    }
+}
+
 /// Whole result of reading a URI; `None` for an unknown URI.
 pub(crate) async fn read(site: &Site, uri: &str, cursor: Option<&str>) -> Result<Option<Value>, Fault> {
-    let Some(path) = uri.strip_prefix("network:///").filter(|path| is_served(site, path)) else { return Ok(None) };
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
-    let (kind, data, next) = match path {
-        "interfaces" => (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": interfaces(site).await? } }), None),
-        "routing/ipv4/route-table" | "routing/ipv6/route-table" => {
-            let command = if path.contains("ipv4") { "show ip route json" } else { "show ipv6 route json" };
-            let (page, next) = routes::page(&parsed(&site.backend.exec(command).await?)?, cursor)?;
-            (DATA, page, next)
-        }
-        "system/cpu-utilization" => ("application/json", cpu().await?, None),
-        "system/memory-summary" => ("application/json", memory()?, None),
-        _ => match path.split_once('/') {
-            Some(("interface", name)) => match one_interface(site, &name.replace("%2F", "/")).await? {
-                Some(interface) => (DATA, json!({ "openconfig-interfaces:interface": interface }), None),
-                None => return Ok(None),
-            },
-            Some(("file", name @ ("running-config" | "startup-config" | "candidate-config"))) => {
-                return Ok(Some(plain(uri, "text/plain", &file(site, name).await?)));
-            }
-            Some(("log", name)) => match name.strip_prefix("syslog/last").and_then(|count| count.parse().ok()) {
-                Some(count) => return Ok(Some(plain(uri, "text/plain;charset=utf-8", &log(site, count).await?))),
-                None => return Ok(None),
-            },
-            _ => return Ok(None),
-        },
+    Answers::new(site).read(uri, cursor).await
+}
+
+/// Checks that a URI is one of this device's, without asking the device.
+pub(crate) fn is_known(site: &Site, uri: &str) -> bool {
+    let (path, _) = parts(uri);
+    let is_path = match path.split_once('/') {
+        None => path == "interfaces",
+        Some(("interface", name)) => !name.is_empty(),
+        Some(("file", name)) => matches!(name, "running-config" | "startup-config" | "candidate-config"),
+        Some(("log", _)) => log_count(uri).is_some(),
+        Some(_) => matches!(path, IPV4 | IPV6 | "system/cpu-utilization" | "system/memory-summary"),
     };
-    Ok(Some(structured(site, uri, kind, data, next)))
+    is_path && uri.starts_with(SCHEME) && is_served(site, uri)
+}
+
+/// Number of lines in the URI of a log.
+pub(crate) fn log_count(uri: &str) -> Option<usize> {
+    parts(uri).0.strip_prefix(LAST)?.parse().ok()
+}
+
+/// Path and query of a URI.
+fn parts(uri: &str) -> (&str, &str) {
+    let path = uri.strip_prefix(SCHEME).unwrap_or_default();
+    path.split_once('?').unwrap_or((path, ""))
 }
 
 /// A configuration without secrets.
@@ -110,25 +196,15 @@ fn startup(site: &Site) -> Result<String, Fault> {
     std::fs::read_to_string(&path).map_err(|error| Fault::new(Code::ConfigIncompatible, format!("{path}: {error}")).at("startup-config"))
 }
 
-async fn log(site: &Site, count: u32) -> Result<String, Fault> {
+async fn log(site: &Site, uri: &str) -> Result<Value, Fault> {
+    let count = log_count(uri).unwrap_or(0);
     if count == 0 || count > LINES {
-        return Err(Fault::new(Code::ConfigIncompatible, format!("1 to {LINES} lines can be read")).at(format!("log/syslog/last{count}")));
+        return Err(Fault::new(Code::ConfigIncompatible, format!("1 to {LINES} lines can be read")).at(uri));
     }
-    let running = site.backend.running().await?;
-    let named = running.lines().find_map(|line| line.strip_prefix("log file ")?.split(' ').next());
-    let path = named.ok_or_else(|| Fault::new(Code::ConfigIncompatible, "the device logs to no file: configure `log file PATH`"))?;
-    let output = command::run(&["tail", "-n", &count.to_string(), path], std::time::Duration::from_secs(10), None).await?;
-    Ok(site.redactor.text(&output.stdout))
-}
-
-async fn interfaces(site: &Site) -> Result<Vec<Value>, Fault> {
-    let all = parsed(&site.backend.exec("show interface json").await?)?;
-    Ok(all.as_object().into_iter().flatten().map(|(name, facts)| interface(name, facts)).collect())
-}
-
-async fn one_interface(site: &Site, name: &str) -> Result<Option<Value>, Fault> {
-    let all = parsed(&site.backend.exec("show interface json").await?)?;
-    Ok(all.get(name).map(|facts| interface(name, facts)))
+    let lines = log::last(&log::path(site).await?, count)?;
+    let time = lines.iter().rev().find_map(|(_, message)| u64::try_from(message.time?).ok()).map(written);
+    let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+    Ok(plain(uri, LOG, &site.redactor.text(&text), json!({ "sourceTime": time, "lines": lines.len() })))
 }
 
 fn interface(name: &str, facts: &Value) -> Value {
@@ -186,8 +262,9 @@ pub(crate) fn parsed(text: &str) -> Result<Value, Fault> {
     serde_json::from_str(text).map_err(|error| Fault::new(Code::Unreachable, format!("the device's JSON can't be read: {error}")))
 }
 
-fn plain(uri: &str, kind: &str, text: &str) -> Value {
-    json!({ "contents": [{ "uri": uri, "mimeType": kind, "text": text, "_meta": { "readAt": written(now().wall) } }] })
+fn plain(uri: &str, kind: &str, text: &str, mut meta: Value) -> Value {
+    meta["readAt"] = written(now().wall).into();
+    json!({ "contents": [{ "uri": uri, "mimeType": kind, "text": text, "data": text, "_meta": meta }] })
 }
 
 /// Contents as MCP has them (`text`) and as the draft has them (`data`).

@@ -25,6 +25,11 @@ pub(crate) fn page(table: &Value, cursor: Option<&str>) -> Result<(Value, Option
     Ok((json!({ "ietf-routing:routes": { "route": routes.collect::<Vec<_>>() } }), next))
 }
 
+/// All routes of FRR's table, without what differs from read to read.
+pub(crate) fn all(table: &Value) -> Value {
+    table.as_object().into_iter().flatten().flat_map(|(_, routes)| routes.as_array().into_iter().flatten()).map(route).collect()
+}
+
 fn key(prefix: &str) -> Option<PrefixKey> {
     let (ip, length) = prefix.split_once('/')?;
     Some((ip.parse().ok()?, length.parse().ok()?))
