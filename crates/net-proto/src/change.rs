@@ -3,10 +3,12 @@
 //! Decides only: `netdev` brings records to the disk and configurations to devices. A device has a single change at a time.
 
 mod candidate;
+mod form;
 mod record;
 pub mod text;
 mod transaction;
 
-pub use candidate::{Author, Edits, LEASE, diff, discard, edit, take_over};
+pub use candidate::{Author, Edits, LEASE, TriedEdits, adopt, diff, discard, edit, edits_of, take_over};
+pub use form::ConfigForm;
 pub use record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason, binding};
 pub use transaction::{ChangeOutcome, StepResult, Terms, Transaction, Want};

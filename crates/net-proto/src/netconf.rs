@@ -10,7 +10,7 @@ mod value;
 pub use frame::{FrameError, Framer};
 pub use path::{EditOperation, NodePath};
 pub use reply::{DeviceMessage, NetconfCapabilities, RpcReply, read};
-pub use request::{Datastore, NetconfRequest, hello, rpc};
+pub use request::{Datastore, EditTest, NetconfRequest, hello, rpc};
 pub use tree::XmlTree;
 
 /// Capability of the framing by chunks.
@@ -21,5 +21,9 @@ pub const BASE_1_0: &str = "urn:ietf:params:netconf:base:1.0";
 pub const CANDIDATE: &str = "urn:ietf:params:netconf:capability:candidate:1.0";
 /// Capability of commits that the device takes back by itself, also when their session is gone.
 pub const CONFIRMED_COMMIT: &str = "urn:ietf:params:netconf:capability:confirmed-commit:1.1";
+/// Capability of tests before an edit counts.
+pub const VALIDATE: &str = "urn:ietf:params:netconf:capability:validate:1.1";
+/// Capability of a configuration for the next start.
+pub const STARTUP: &str = "urn:ietf:params:netconf:capability:startup:1.0";
 /// Namespace of requests.
 pub const NAMESPACE: &str = "urn:ietf:params:xml:ns:netconf:base:1.0";

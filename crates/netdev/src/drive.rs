@@ -7,6 +7,7 @@ use crate::clock::now;
 use crate::guard;
 use crate::site::{Site, forget};
 use crate::store::Lock;
+use crate::way::DeviceWay;
 
 /// Drives a transaction to the end; answers the last record.
 pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock) -> (ChangeRecord, Result<ChangeOutcome, Fault>) {
@@ -17,13 +18,14 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
                 return (record, transaction.finish().map_err(|fault| fault.cleaned(|text| site.redactor.text(text))));
             }
             Want::Keep(record) => reported(site.keep(record)),
-            Want::Arm(_) => reported(guard::start(site)),
+            Want::Arm(change) => reported(arm(site, change).await),
             Want::Apply(change) => reported(apply(site, change, lock).await),
+            Want::Confirm(change) => reported(confirm(site, change).await),
             Want::Read => match site.backend.running().await {
                 Ok(text) => StepResult::Running(text),
                 Err(fault) => StepResult::Failed(fault),
             },
-            Want::Restore(snapshot) => reported(reload(site, snapshot, lock).await),
+            Want::Restore(snapshot) => reported(restore(site, snapshot, transaction.record(), lock).await),
             Want::Check => reported(check(site).await),
             Want::Save => reported(save(site).await),
         };
@@ -35,8 +37,38 @@ fn reported(result: Result<(), Fault>) -> StepResult {
     result.map_or_else(StepResult::Failed, |()| StepResult::Done)
 }
 
+/// Starts the process for a restore; over NETCONF the device has a timer for that, and the candidate is made.
+async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
+    match &site.backend {
+        DeviceWay::Netconf(netconf) => netconf.prepare(&change.commands, &change.candidate).await,
+        DeviceWay::Frr(_) | DeviceWay::Ssh(..) => guard::start(site),
+    }
+}
+
 async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fault> {
-    reload(site, &change.candidate, lock).await
+    match &site.backend {
+        DeviceWay::Netconf(netconf) => {
+            let left = change.deadline.as_ref().map_or(0, |deadline| deadline.left(&now()).div_ceil(1000));
+            netconf.commit(u32::try_from(left).unwrap_or(u32::MAX), persist(change)?).await
+        }
+        DeviceWay::Frr(_) | DeviceWay::Ssh(..) => reload(site, &change.candidate, lock).await,
+    }
+}
+
+async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
+    site.backend.netconf()?.confirm(persist(change)?).await
+}
+
+async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock) -> Result<(), Fault> {
+    match (&site.backend, &record.change) {
+        (DeviceWay::Netconf(netconf), Some(change)) => netconf.cancel(persist(change)?).await,
+        _ => reload(site, snapshot, lock).await,
+    }
+}
+
+/// Name of the commit on the device.
+fn persist(change: &DeviceChange) -> Result<&str, Fault> {
+    change.persist.as_deref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the record has no name for the commit on the device"))
 }
 
 async fn reload(site: &Site, text: &str, lock: &Lock) -> Result<(), Fault> {
@@ -48,7 +80,11 @@ async fn reload(site: &Site, text: &str, lock: &Lock) -> Result<(), Fault> {
 }
 
 async fn save(site: &Site) -> Result<(), Fault> {
-    site.backend.changeable()?.save().await
+    match &site.backend {
+        DeviceWay::Netconf(netconf) => netconf.save(),
+        DeviceWay::Frr(frr) => frr.save().await,
+        DeviceWay::Ssh(..) => site.backend.changeable().map(drop),
+    }
 }
 
 async fn check(site: &Site) -> Result<(), Fault> {

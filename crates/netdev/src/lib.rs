@@ -5,6 +5,7 @@
 mod backend;
 mod clock;
 mod command;
+mod datastore;
 mod device;
 mod drive;
 mod guard;

@@ -1,6 +1,7 @@
 //! A device over NETCONF: one session that is kept, and opened again when it is gone. Reads datastores; tries, commits, confirms and cancels
 //! changes. Decides nothing about them.
 
+mod candidate;
 mod session;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -97,9 +98,10 @@ impl Netconf {
         Ok(device)
     }
 
-    /// Asks over the kept session; a read that finds this session gone asks over another one, once.
+    /// Asks over the kept session; whoever only reads or locks, and finds this session gone, asks over another one, once.
     async fn ask(&self, turn: &mut SessionTurn<'_>, operation: Operation, request: &NetconfRequest<'_>) -> Result<NetconfReply, Fault> {
-        let may_repeat = operation == Operation::Get && turn.as_ref().is_some_and(|session| !session.is_prepared);
+        let is_harmless = matches!(operation, Operation::Get | Operation::Lock);
+        let may_repeat = is_harmless && turn.as_ref().is_some_and(|session| !session.holds_locks);
         self.opened(turn).await?;
         let replied = match self.exchange(turn, request).await {
             Err(Trouble::SessionLost { .. }) if may_repeat => {

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use equipment::{Confirmation, DeviceSettings};
 use net_proto::change::{
-    Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Reason, Terms, Transaction, diff, discard, edit, take_over, text,
+    Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Phase, Reason, Terms, Transaction, diff, discard, edit, take_over, text,
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
-use net_proto::netconf::{NetconfCapabilities, XmlTree};
 use net_proto::redact::{MARK, Redactor};
 use net_proto::role::{CommandRule, DeviceAction, Role, RuleEffect};
 use runtime::whole::{self, Readers};
@@ -34,7 +33,7 @@ pub struct Site {
     pub(crate) backend: DeviceWay,
     pub(crate) redactor: Redactor,
     pub(crate) dialect: Arc<Dialect>,
-    role: Role,
+    pub(crate) role: Role,
 }
 
 /// State of the change of a device.
@@ -107,6 +106,7 @@ impl Site {
 
     /// Adds to the candidate of `who`; answers the diff.
     pub(crate) async fn edit(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
+        self.backend.changeable()?;
         self.may_edit(&edits)?;
         let _lock = self.store.lock(PATIENCE).await?;
         let running = self.backend.running().await?;
@@ -127,7 +127,7 @@ impl Site {
         self.shown(&self.store.load()?, &running)
     }
 
-    fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {
+    pub(crate) fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {
         let change = record.live().cloned().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
         let base = change.snapshot.as_deref().unwrap_or(running);
         Ok(Preview { diff: self.redactor.text(&diff(base, &change, &text::FRR)), change })
@@ -142,7 +142,8 @@ impl Site {
             return Err(Fault::new(Code::InvalidParams, format!("`confirmed` is 1 to {longest} seconds")));
         }
         let lock = self.store.lock(PATIENCE).await?;
-        let terms = Terms { who, window: window * 1000, hash, can_undo: true };
+        let persist = self.backend.netconf().ok().map(|_| runtime::random::token());
+        let terms = Terms { who, window: window * 1000, hash, can_undo: true, persist: persist.as_deref() };
         let transaction = Transaction::commit(self.store.load()?, terms, &now())?;
         match drive(self, transaction, &lock).await {
             (record, Ok(ChangeOutcome::Committed)) => Ok(record),
@@ -168,7 +169,7 @@ impl Site {
         let lock = self.store.lock(PATIENCE).await?;
         let transaction = Transaction::confirm(&self.store.load()?, &now())?;
         let (_, outcome) = drive(self, transaction, &lock).await;
-        Ok(matches!(outcome?, ChangeOutcome::Confirmed { is_saved: true }))
+        Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }
 
     /// Takes a pending change back, or lets go of the candidate.
@@ -176,7 +177,7 @@ impl Site {
     /// # Errors
     /// Nothing is pending or open, another owns the candidate, or the old configuration does not come back.
     pub async fn roll_back(&self, who: &str) -> Result<(), Fault> {
-        self.backend.changeable()?;
+        self.backend.check_undo()?;
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         if record.pending().is_none() {
@@ -203,7 +204,9 @@ impl Site {
         let Ok(lock) = self.store.lock(Duration::ZERO).await else { return Ok(false) };
         let record = self.store.load()?;
         let Some(reason) = record.due(&now()) else { return Ok(false) };
-        drive(self, Transaction::roll_back(record, reason)?, &lock).await.1.map(|_| true)
+        let is_confirming = record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming);
+        let transaction = if is_confirming { Transaction::settle(record) } else { Transaction::roll_back(record, reason)? };
+        drive(self, transaction, &lock).await.1.map(|_| true)
     }
 
     /// A file in the directory of the device.
@@ -227,15 +230,9 @@ impl Site {
         self.backend.exec(&command.text).await
     }
 
-    /// Data below a path over NETCONF: of the running configuration, or with the state of the device.
-    pub(crate) async fn data(&self, path: &str, with_state: bool) -> Result<(XmlTree, Arc<NetconfCapabilities>), Fault> {
-        self.role.permit(DeviceAction::ReadPath(path), seconds())?;
-        self.backend.netconf()?.data(path, with_state).await
-    }
-
-    fn may_change(&self) -> Result<(), Fault> {
+    pub(crate) fn may_change(&self) -> Result<(), Fault> {
         self.role.permit(DeviceAction::Commit, seconds())?;
-        self.backend.changeable().map(drop)
+        self.backend.check_undo()
     }
 
     fn may_edit(&self, edits: &Edits) -> Result<(), Fault> {
@@ -281,7 +278,7 @@ fn role(settings: &DeviceSettings) -> Role {
     Role { name: settings.name.clone(), is_read_only: settings.read_only, commands, lines, ..Role::default() }
 }
 
-fn seconds() -> u64 {
+pub(crate) fn seconds() -> u64 {
     now().wall / 1000
 }
 

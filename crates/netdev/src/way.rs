@@ -76,6 +76,17 @@ impl DeviceWay {
         }
     }
 
+    /// Checks that something would take a change of the device back.
+    ///
+    /// # Errors
+    /// -32087: over a shell nothing would. A device over NETCONF is asked when a change is made.
+    pub(crate) fn check_undo(&self) -> Result<(), Fault> {
+        match self {
+            Self::Netconf(_) => Ok(()),
+            Self::Frr(_) | Self::Ssh(..) => self.changeable().map(drop),
+        }
+    }
+
     /// The device, where its command line can take a change back.
     ///
     /// # Errors

@@ -4,18 +4,15 @@ shipped binary and a gate, against `netconfd`.
 `ncclient` is the judge: each check looks at what the device holds, never at what was answered alone.
 """
 import json
-import os
 import re
 import time
-from pathlib import Path
 
 from gateway import Gateway
-from network import lab, netconfd
-from network.agent import Device, processes, until
+from network import lab, netconf_change, netconfd
+from network.agent import Device
 from wire import Legacy
 
 IF = "urn:ietf:params:xml:ns:yang:ietf-interfaces"
-LINK = "/ietf-interfaces:interfaces/interface[name='mgmt0']"
 
 
 def configuration():
@@ -50,7 +47,7 @@ def reads(report, device, oracle):
     schema = device.tools["network.yang.get"]["inputSchema"]
     report.equal("NM-02: the schema of network.yang.get is the one of the draft", (set(schema["properties"]), schema["properties"]["datastore"]["enum"], schema["required"]),
                  ({"path", "datastore"}, ["running", "operational"], ["path"]))
-    state = device.call("network.yang.get", path=f"/ietf-interfaces:interfaces-state/interface[name='mgmt0']", datastore="operational")
+    state = device.call("network.yang.get", path="/ietf-interfaces:interfaces-state/interface[name='mgmt0']", datastore="operational")
     entry = state["structuredContent"]["data"]["ietf-interfaces:interfaces-state"]["interface"]
     report.check("NM-02: the state of an interface is read", entry["name"] == "mgmt0" and entry["oper-status"] == "up", str(state)[:600])
     held = oracle.ask("get", f'<interfaces-state xmlns="{IF}"><interface><name>mgmt0</name><speed/></interface></interfaces-state>')["is"]
@@ -108,4 +105,5 @@ def run(report):
         report.guard("netconf/announced", lambda: announced(report, gateway))
         report.guard("netconf/reads", lambda: reads(report, device, oracle))
         report.guard("netconf/bad_devices", lambda: bad_devices(report, gateway))
+        netconf_change.run(report, gateway, device, oracle)
     oracle.close()

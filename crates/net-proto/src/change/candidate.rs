@@ -1,5 +1,6 @@
 //! Candidates: owner, commands and diff. Nothing here reaches a device.
 
+use super::form::ConfigForm;
 use super::record::{ChangeRecord, DeviceChange, Now, Phase, binding};
 use super::text::{Grammar, Tree, revision, unified};
 use crate::fault::{Code, Fault};
@@ -50,26 +51,56 @@ pub fn edit(
         }
     };
     tree.merge(commands.iter().map(String::as_str), grammar);
-    if tree.differences(&Tree::read(running)).is_empty() {
+    let tried = TriedEdits { form: ConfigForm::Lines, edits: commands, running: running.to_owned(), candidate: tree.write(grammar) };
+    adopt(record, author, tried, now)
+}
+
+/// Edits of a candidate with the outcome.
+#[derive(Clone, Debug)]
+pub struct TriedEdits {
+    pub form: ConfigForm,
+    /// All edits of the candidate so far.
+    pub edits: Vec<String>,
+    pub running: String,
+    pub candidate: String,
+}
+
+/// Takes a candidate that the device itself has made of edits.
+///
+/// # Errors
+/// Another's change is open or pending, or nothing would change.
+pub fn adopt(record: &ChangeRecord, author: Author<'_>, tried: TriedEdits, now: &Now) -> Result<ChangeRecord, Fault> {
+    let open = owned(record, author.who, now)?;
+    if tried.form.differences(&tried.candidate, &tried.running).is_empty() {
         return Err(Fault::new(Code::ConfigIncompatible, "nothing would change: the running configuration holds all of it already"));
     }
-    let (base, candidate) = (revision(running), tree.write(grammar));
+    let base = revision(&tried.running);
     let count = record.count + u64::from(open.is_none());
     let change = DeviceChange {
         id: open.map_or_else(|| format!("{}-{count}", author.device), |change| change.id.clone()),
         owner: author.who.to_owned(),
         phase: Phase::Open,
         lease: now.wall.saturating_add(LEASE),
-        hash: binding(&base, &candidate),
+        hash: binding(&base, &tried.candidate),
         base,
-        candidate,
-        commands,
+        candidate: tried.candidate,
+        form: tried.form,
+        persist: None,
+        commands: tried.edits,
         deadline: None,
         snapshot: None,
         reason: None,
         failures: 0,
     };
     Ok(ChangeRecord { count, change: Some(change) })
+}
+
+/// Edits of the open candidate of `who` so far.
+///
+/// # Errors
+/// Another's change is open or pending.
+pub fn edits_of(record: &ChangeRecord, who: &str, now: &Now) -> Result<Vec<String>, Fault> {
+    Ok(owned(record, who, now)?.map(|change| change.commands.clone()).unwrap_or_default())
 }
 
 /// Lets go of an open candidate.
@@ -96,7 +127,10 @@ pub fn take_over(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRe
 
 /// Difference of a change, as `diff -u` has it.
 pub fn diff(running: &str, change: &DeviceChange, grammar: &Grammar) -> String {
-    unified(&Tree::read(running).write(grammar), &change.candidate)
+    match change.form {
+        ConfigForm::Lines => unified(&Tree::read(running).write(grammar), &change.candidate),
+        ConfigForm::Data => unified(running, &change.candidate),
+    }
 }
 
 /// The open candidate of `who`.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::form::ConfigForm;
 use super::text::revision;
 
 /// A moment, by both clocks of a machine: the wall clock, with jumps, and the time since the start of the machine, without.
@@ -64,6 +65,8 @@ pub enum Phase {
     Armed,
     /// The change is on the device, equal to the candidate, until the deadline.
     Applied,
+    /// A confirmation was sent to the device, and the outcome is not known.
+    Confirming,
     /// Somebody confirmed.
     Confirmed,
     /// The old configuration is on the way back.
@@ -77,7 +80,7 @@ pub enum Phase {
 impl Phase {
     /// True while the device may hold an unconfirmed change.
     pub const fn is_pending(self) -> bool {
-        matches!(self, Self::Armed | Self::Applied | Self::RollingBack)
+        matches!(self, Self::Armed | Self::Applied | Self::Confirming | Self::RollingBack)
     }
 
     /// True once nothing more happens.
@@ -91,6 +94,7 @@ impl Phase {
             Self::Open => "open",
             Self::Armed => "armed",
             Self::Applied => "applied",
+            Self::Confirming => "confirming",
             Self::Confirmed => "confirmed",
             Self::RollingBack => "rolling_back",
             Self::RolledBack => "rolled_back",
@@ -136,7 +140,12 @@ pub struct DeviceChange {
     pub base: String,
     /// Whole new configuration.
     pub candidate: String,
-    /// Commands behind the candidate; empty for a whole file.
+    #[serde(default)]
+    pub form: ConfigForm,
+    /// Name of the confirmed commit on the device, whose timer brings the old configuration back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persist: Option<String>,
+    /// Commands or edits behind the candidate; empty for a whole file.
     pub commands: Vec<String>,
     /// Binds a commit to the candidate and to the running configuration beneath.
     pub hash: String,
@@ -174,7 +183,7 @@ impl ChangeRecord {
         let is_over = change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now));
         match change.phase {
             Phase::Applied => is_over.then_some(Reason::Timeout),
-            Phase::Armed => Some(Reason::Interrupted),
+            Phase::Armed | Phase::Confirming => Some(Reason::Interrupted),
             Phase::Open | Phase::Confirmed | Phase::RollingBack | Phase::RolledBack | Phase::Discarded => {
                 Some(change.reason.clone().unwrap_or(Reason::Interrupted))
             }

@@ -5,7 +5,7 @@
 
 use super::candidate::{locked, pending, with};
 use super::record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason};
-use super::text::{Tree, revision};
+use super::text::revision;
 use crate::fault::{Code, Fault};
 
 /// Restores in a row.
@@ -18,6 +18,8 @@ pub enum Want<'a> {
     Keep(&'a ChangeRecord),
     /// Start the process for a restore after the death of the present process.
     Arm(&'a DeviceChange),
+    /// Keep the change on the device, whose own timer would take the change back.
+    Confirm(&'a DeviceChange),
     /// Bring the candidate to the device.
     Apply(&'a DeviceChange),
     /// Read the running configuration.
@@ -61,6 +63,8 @@ pub struct Terms<'a> {
     pub hash: Option<&'a str>,
     /// Can the device be restored after the death of the present process?
     pub can_undo: bool,
+    /// Name for the commit on a device with a timer of its own.
+    pub persist: Option<&'a str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +83,13 @@ enum ChangeStep {
     Compare,
     KeepRolledBack,
     KeepStuck,
+    KeepConfirming,
+    Confirm,
+    Settle,
+    /// The device answered a confirmation by a refusal.
+    KeepRefused,
+    /// The device had taken the change back before the confirmation.
+    KeepLost,
     KeepConfirmed,
     Save,
     End,
@@ -91,6 +102,9 @@ pub struct Transaction {
     step: ChangeStep,
     window: u64,
     tries: u32,
+    persist: Option<String>,
+    /// Answer to a confirmation.
+    refusal: Option<Fault>,
     /// Failure for the caller.
     fault: Option<Fault>,
     outcome: Option<ChangeOutcome>,
@@ -116,7 +130,7 @@ impl Transaction {
             let detail = "nothing on this device would bring the old configuration back, so nothing was sent";
             return Err(Fault::new(Code::RollbackNotSupported, detail));
         }
-        Ok(Self { window: terms.window, ..Self::new(record, ChangeStep::Base) })
+        Ok(Self { window: terms.window, persist: terms.persist.map(str::to_owned), ..Self::new(record, ChangeStep::Base) })
     }
 
     /// Begins a confirmation.
@@ -126,6 +140,8 @@ impl Transaction {
     pub fn confirm(record: &ChangeRecord, now: &Now) -> Result<Self, Fault> {
         let expired = || Fault::new(Code::ConfirmedCommitTimeout, "the window is over, and the old configuration is back or on its way");
         match &record.change {
+            // Sent before, so that only the device knows the outcome.
+            Some(change) if change.phase == Phase::Confirming => return Ok(Self::settle(record.clone())),
             Some(change) if change.phase == Phase::Applied => {
                 if change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now)) {
                     return Err(expired());
@@ -140,11 +156,19 @@ impl Transaction {
             }
             _ => return Err(Fault::new(Code::InvalidParams, "no change waits to be confirmed")),
         }
+        if record.change.as_ref().is_some_and(|change| change.persist.is_some()) {
+            return Ok(Self::new(with(record, |change| change.phase = Phase::Confirming), ChangeStep::KeepConfirming));
+        }
         let record = with(record, |change| {
             change.phase = Phase::Confirmed;
             change.deadline = None;
         });
         Ok(Self::new(record, ChangeStep::KeepConfirmed))
+    }
+
+    /// Goes on with a confirmation of unknown outcome: the device tells.
+    pub fn settle(record: ChangeRecord) -> Self {
+        Self::new(record, ChangeStep::Confirm)
     }
 
     /// Begins to bring the old configuration back.
@@ -155,13 +179,17 @@ impl Transaction {
         if record.pending().is_none() {
             return Err(Fault::new(Code::InvalidParams, "no change is pending"));
         }
+        if record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming) {
+            let detail = "a confirmation is under way, and the device has not answered yet: confirm again to learn how it ended";
+            return Err(Fault::new(Code::ConfigIncompatible, detail).retryable());
+        }
         let mut begun = Self::new(record, ChangeStep::KeepRolling);
         begun.turn_back(reason);
         Ok(begun)
     }
 
     fn new(record: ChangeRecord, step: ChangeStep) -> Self {
-        Self { record, step, window: 0, tries: 0, fault: None, outcome: None }
+        Self { record, step, window: 0, tries: 0, persist: None, refusal: None, fault: None, outcome: None }
     }
 
     /// The present record.
@@ -179,8 +207,12 @@ impl Transaction {
             | ChangeStep::KeepRolling
             | ChangeStep::KeepRolledBack
             | ChangeStep::KeepStuck
+            | ChangeStep::KeepConfirming
+            | ChangeStep::KeepRefused
+            | ChangeStep::KeepLost
             | ChangeStep::KeepConfirmed => Want::Keep(&self.record),
-            ChangeStep::Base | ChangeStep::ReadBack | ChangeStep::Look | ChangeStep::Compare => Want::Read,
+            ChangeStep::Base | ChangeStep::ReadBack | ChangeStep::Look | ChangeStep::Compare | ChangeStep::Settle => Want::Read,
+            ChangeStep::Confirm => Want::Confirm(change),
             ChangeStep::Arm => Want::Arm(change),
             ChangeStep::Apply => Want::Apply(change),
             ChangeStep::Check => Want::Check,
@@ -227,6 +259,12 @@ impl Transaction {
             (ChangeStep::Restore, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::Compare),
             (ChangeStep::Restore, _) => ChangeStep::Compare,
             (ChangeStep::Compare, StepResult::Failed(fault)) => self.again(&fault.detail),
+            (ChangeStep::KeepConfirming, StepResult::Done) => ChangeStep::Confirm,
+            (ChangeStep::Confirm, done) => {
+                self.refusal = if let StepResult::Failed(fault) = done { Some(fault) } else { None };
+                ChangeStep::Settle
+            }
+            (ChangeStep::Settle, StepResult::Running(text)) => self.settled(&text),
             (ChangeStep::KeepConfirmed, StepResult::Done) => ChangeStep::Save,
             (ChangeStep::Save, done) => self.ended(ChangeOutcome::Confirmed { is_saved: matches!(done, StepResult::Done) }),
             (ChangeStep::KeepRolledBack, _) => self.ended(ChangeOutcome::RolledBack),
@@ -241,11 +279,12 @@ impl Transaction {
             let detail = "the running configuration has changed since the diff was shown: nothing was applied; make the change again";
             return self.noted(Fault::new(Code::ConfigIncompatible, detail).at("running"), ChangeStep::End);
         }
-        let deadline = Deadline::after(now, self.window);
+        let (deadline, persist) = (Deadline::after(now, self.window), self.persist.take());
         self.change(|change| {
             change.phase = Phase::Armed;
             change.deadline = Some(deadline);
             change.snapshot = Some(running);
+            change.persist = persist;
         });
         ChangeStep::KeepArmed
     }
@@ -256,13 +295,14 @@ impl Transaction {
             change.phase = Phase::Open;
             change.deadline = None;
             change.snapshot = None;
+            change.persist = None;
         });
         ChangeStep::KeepDisarmed
     }
 
     fn compared(&mut self, running: &str) -> ChangeStep {
-        let candidate = self.record.change.as_ref().map(|change| Tree::read(&change.candidate));
-        let differences = candidate.map(|candidate| candidate.differences(&Tree::read(running))).unwrap_or_default();
+        let change = self.record.change.as_ref();
+        let differences = change.map(|change| change.form.differences(&change.candidate, running)).unwrap_or_default();
         if differences.is_empty() {
             self.fault = None;
             return ChangeStep::Check;
@@ -290,8 +330,14 @@ impl Transaction {
     }
 
     fn looked(&mut self, running: &str) -> ChangeStep {
-        let snapshot = self.record.change.as_ref().and_then(|change| change.snapshot.as_deref());
-        if snapshot.is_none_or(|snapshot| snapshot == running) {
+        // After a device was told to restore, what is no part of the change was made by somebody else.
+        let is_back = |change: &DeviceChange| {
+            let snapshot = change.snapshot.as_deref();
+            snapshot.is_none_or(|old| {
+                change.form.is_restored(old, running) || (self.tries > 0 && !change.form.holds_part(old, &change.candidate, running))
+            })
+        };
+        if self.record.change.as_ref().is_none_or(is_back) {
             self.change(|change| {
                 change.phase = Phase::RolledBack;
                 change.deadline = None;
@@ -300,6 +346,48 @@ impl Transaction {
             return ChangeStep::KeepRolledBack;
         }
         self.again("the running configuration is not the old one")
+    }
+
+    /// Judges a confirmation by the running configuration, and by the answer of the device where the change runs.
+    fn settled(&mut self, running: &str) -> ChangeStep {
+        let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
+        let old = change.snapshot.as_deref().unwrap_or_default();
+        let is_gone = change.form.is_restored(old, running) || !change.form.holds_part(old, &change.candidate, running);
+        let differences = change.form.differences(&change.candidate, running);
+        match self.refusal.take() {
+            _ if is_gone => {
+                self.change(|change| {
+                    change.phase = Phase::RolledBack;
+                    change.reason = Some(Reason::Timeout);
+                    (change.deadline, change.snapshot) = (None, None);
+                });
+                let detail = "the device had taken the change back already: the old configuration runs";
+                self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::KeepLost)
+            }
+            Some(refusal) if matches!(refusal.code, Code::Timeout | Code::Unreachable) => {
+                if self.tries < TRIES {
+                    self.tries += 1;
+                    return ChangeStep::Confirm;
+                }
+                self.noted(refusal, ChangeStep::End)
+            }
+            // Nothing waits for a confirmation, and the change runs: an earlier confirmation arrived.
+            None | Some(Fault { code: Code::ConfirmedCommitTimeout | Code::InvalidParams, .. }) => {
+                self.change(|change| {
+                    change.phase = Phase::Confirmed;
+                    change.deadline = None;
+                });
+                if !differences.is_empty() {
+                    let detail = format!("the change is kept, but the device does not hold what it was told: {}", differences.join("; "));
+                    self.fault = Some(Fault::new(Code::ConfigIncompatible, detail));
+                }
+                ChangeStep::KeepConfirmed
+            }
+            Some(refusal) => {
+                self.change(|change| change.phase = Phase::Applied);
+                self.noted(refusal, ChangeStep::KeepRefused)
+            }
+        }
     }
 
     fn again(&mut self, why: &str) -> ChangeStep {
@@ -315,7 +403,7 @@ impl Transaction {
 
     fn ended(&mut self, outcome: ChangeOutcome) -> ChangeStep {
         // A commit that was taken back is none; a rollback that got there is one.
-        if self.window == 0 {
+        if self.window == 0 && outcome == ChangeOutcome::RolledBack {
             self.fault = None;
         }
         self.outcome = Some(outcome);

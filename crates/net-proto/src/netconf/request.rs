@@ -22,6 +22,17 @@ impl Datastore {
     }
 }
 
+/// Test of an edit by the device (`test-option`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditTest {
+    /// The device can't test.
+    Unsupported,
+    /// Another edit follows, and only all of them make sense.
+    Later,
+    /// The whole candidate is tested with this edit.
+    Now,
+}
+
 /// Body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetconfRequest<'a> {
@@ -34,11 +45,11 @@ pub enum NetconfRequest<'a> {
     },
     Lock(Datastore),
     Unlock(Datastore),
-    /// Default merge, test-then-set and rollback-on-error: netconfd forgets an edit that a lone `<validate>` has seen.
+    /// Default merge and rollback-on-error, tested in the same request: netconfd forgets an edit that a lone `<validate>` has seen.
     Config {
         target: Datastore,
         config: &'a str,
-        can_validate: bool,
+        test: EditTest,
     },
     Validate(Datastore),
     Commit,
@@ -85,8 +96,12 @@ fn body(edit: &NetconfRequest<'_>) -> String {
         NetconfRequest::Get { filter } => format!("<get>{}</get>", filtered(filter)),
         NetconfRequest::Lock(target) => format!("<lock><target><{}/></target></lock>", target.name()),
         NetconfRequest::Unlock(target) => format!("<unlock><target><{}/></target></unlock>", target.name()),
-        NetconfRequest::Config { target, config, can_validate } => {
-            let test = if *can_validate { "<test-option>test-then-set</test-option>" } else { "" };
+        NetconfRequest::Config { target, config, test } => {
+            let test = match test {
+                EditTest::Unsupported => "",
+                EditTest::Later => "<test-option>set</test-option>",
+                EditTest::Now => "<test-option>test-then-set</test-option>",
+            };
             format!(
                 "<edit-config><target><{}/></target><default-operation>merge</default-operation>{test}\
                  <error-option>rollback-on-error</error-option><config>{config}</config></edit-config>",
@@ -130,7 +145,7 @@ mod tests {
 
     #[test]
     fn nm_09_an_edit_is_tested_and_set_in_one_request() {
-        let asked = rpc(1, &NetconfRequest::Config { target: Datastore::Candidate, config: "<x/>", can_validate: true });
+        let asked = rpc(1, &NetconfRequest::Config { target: Datastore::Candidate, config: "<x/>", test: EditTest::Now });
         assert!(
             asked.contains("test-then-set") && asked.contains("rollback-on-error") && asked.contains("<config><x/></config>"),
             "{asked}"

@@ -59,7 +59,8 @@ fn is_served(site: &Site, uri: &str) -> bool {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
     match begins(&["interface", "routing/"]) {
         true => site.backend.netconf().is_err() && site.settings.dialect == CommandLine::Frr,
-        false => site.backend.is_local() || !begins(&["system/", "log/", "file/startup-config", "file/candidate-config"]),
+        false if path == "file/candidate-config" => site.backend.check_undo().is_ok(),
+        false => site.backend.is_local() || !begins(&["system/", "log/", "file/startup-config"]),
     }
 }
 
@@ -178,7 +179,7 @@ pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     let text = match name {
         "running-config" => site.backend.running().await?,
         "startup-config" if site.backend.is_local() => startup(site)?,
-        "candidate-config" if site.backend.is_local() => site.candidate().await?.change.candidate,
+        "candidate-config" if site.backend.check_undo().is_ok() => site.candidate().await?.change.candidate,
         _ => {
             return Err(Fault::new(
                 Code::ConfigIncompatible,

@@ -53,13 +53,8 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
             &writes(false),
         ),
         json!({ "name": NAMES[2], "description": "Retrieves a YANG data node, without secrets", "inputSchema": yang::get_schema(), "annotations": reads }),
-        tool(
-            NAMES[3],
-            "Edits the candidate by YANG paths",
-            json!({ "target": text("candidate"), "edit": { "type": "array" } }),
-            json!(["edit"]),
-            &writes(false),
-        ),
+        json!({ "name": NAMES[3], "description": "Edits the candidate by YANG paths and shows the diff that a commit would apply. Changes nothing that runs",
+            "inputSchema": yang::edit_schema(), "annotations": writes(false) }),
         tool(
             NAMES[4],
             "Applies the candidate for some seconds, or confirms what was applied. What nobody confirms is rolled back by itself",
@@ -90,7 +85,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
     let absent: &[usize] = match &site.backend {
         DeviceWay::Frr(_) => &[2, 3],
         DeviceWay::Ssh(..) => &[1, 2, 3, 4, 5, 7],
-        DeviceWay::Netconf(_) => &[0, 1, 3, 4, 5, 7],
+        DeviceWay::Netconf(_) => &[0, 1, 7],
     };
     for number in absent {
         all[*number]["available"] = false.into();
@@ -132,10 +127,8 @@ pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
             Ok(shown(site, &site.edit(CALLER, Edits::Whole(whole)).await?))
         }
         "network.yang.get" => yang::get(site, arguments).await,
-        _ => {
-            site.backend.netconf().map_err(|fault| fault.at(tool))?;
-            Err(Fault::new(Code::ConfigIncompatible, "this device is read only here").at(tool))
-        }
+        "network.yang.edit" => Ok(shown(site, &yang::edit(site, CALLER, arguments).await?)),
+        _ => Err(Fault::new(Code::InvalidParams, "there is no such tool").at(tool)),
     }
 }
 
@@ -165,7 +158,7 @@ fn window(change: &DeviceChange) -> (u64, String) {
     (left.div_ceil(1000), written(now.wall.saturating_add(left)))
 }
 
-fn shown(site: &Site, shown: &Preview) -> Value {
+pub(super) fn shown(site: &Site, shown: &Preview) -> Value {
     let Preview { change, diff } = shown;
     let advice = format!("network.commit with confirmed: {} applies it.", site.settings.confirm_within);
     let members = json!({ "commit-id": change.id, "diff": diff, "hash": change.hash, "base": change.base });

@@ -2,11 +2,13 @@
 
 use mcp_server::Arguments;
 use net_proto::fault::{Code, Fault};
+use net_proto::netconf::EditOperation;
 use serde_json::{Value, json};
 
 use super::tools::{answer, text};
 use crate::clock::{now, written};
-use crate::site::Site;
+use crate::datastore::NodeEdit;
+use crate::site::{Preview, Site};
 
 /// Schema of the arguments of `network.yang.get`: the one of the draft's appendix A, closed.
 pub(crate) fn get_schema() -> Value {
@@ -21,6 +23,55 @@ pub(crate) fn get_schema() -> Value {
     })
 }
 
+/// Schema of the arguments of `network.yang.edit`, as the draft's example 8.4 calls it.
+pub(crate) fn edit_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "target": { "enum": ["candidate"], "description": "Default: candidate" },
+            "edit": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "path": { "type": "string", "description": "The node, such as /ietf-interfaces:interfaces/interface[name='eth0']" },
+                        "value": { "description": "The new value, as JSON with the names of RFC 7951; none for delete and remove" },
+                        "operation": { "enum": EditOperation::NAMES, "description": "Default: merge" },
+                    },
+                    "required": ["path"],
+                    "additionalProperties": false,
+                },
+            },
+        },
+        "required": ["edit"],
+        "additionalProperties": false,
+    })
+}
+
+/// Adds to the candidate.
+pub(crate) async fn edit(site: &Site, who: &str, arguments: &Arguments) -> Result<Preview, Fault> {
+    site.backend.netconf()?;
+    if !matches!(arguments.get("target").map(Value::as_str), None | Some(Some("candidate"))) {
+        return Err(invalid("`target` is candidate: a commit brings it to what runs"));
+    }
+    let edits = arguments.get("edit").and_then(Value::as_array).filter(|edits| !edits.is_empty());
+    let edits = edits.ok_or_else(|| invalid("`edit` is a list of edits"))?;
+    site.edit_data(who, &edits.iter().map(node_edit).collect::<Result<Vec<_>, _>>()?).await
+}
+
+fn node_edit(edit: &Value) -> Result<NodeEdit, Fault> {
+    let path = edit["path"].as_str().ok_or_else(|| invalid("each edit has a `path`"))?;
+    let named = |name: &Value| name.as_str().and_then(EditOperation::named);
+    let operation = edit.get("operation").map_or(Some(EditOperation::default()), named);
+    let operation = operation.ok_or_else(|| invalid(&format!("`operation` is one of {}", EditOperation::NAMES.join(", "))).at(path))?;
+    Ok(NodeEdit { path: path.to_owned(), operation, value: edit.get("value").cloned() })
+}
+
+fn invalid(why: &str) -> Fault {
+    Fault::new(Code::InvalidParams, why)
+}
+
 /// Reads a node.
 pub(crate) async fn get(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
     site.backend.netconf()?;
@@ -28,7 +79,7 @@ pub(crate) async fn get(site: &Site, arguments: &Arguments) -> Result<Value, Fau
     let with_state = match arguments.get("datastore").map(Value::as_str) {
         None | Some(Some("running")) => false,
         Some(Some("operational")) => true,
-        Some(_) => return Err(Fault::new(Code::InvalidParams, "`datastore` is running or operational")),
+        Some(_) => return Err(invalid("`datastore` is running or operational")),
     };
     let (tree, device) = site.data(path, with_state).await?;
     let mut data = tree.json(&device);

@@ -21,8 +21,8 @@ pub(crate) struct NetconfSession {
     framer: Framer,
     requests: u64,
     pub(crate) device: Arc<NetconfCapabilities>,
-    /// Does this session hold the locks, with a candidate that waits for its commit?
-    pub(crate) is_prepared: bool,
+    /// Does this session hold the locks of the device?
+    pub(crate) holds_locks: bool,
 }
 
 /// Reply with the whole message around.
@@ -46,7 +46,7 @@ impl NetconfSession {
             }
         }
         let (framer, device) = (Framer::new(REPLY), Arc::default());
-        let mut session = Self { _connection: connection, channel, framer, requests: 0, device, is_prepared: false };
+        let mut session = Self { _connection: connection, channel, framer, requests: 0, device, holds_locks: false };
         session.send(&hello()).await?;
         match session.next().await? {
             (DeviceMessage::Hello(device), _) => {

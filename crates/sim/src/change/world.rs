@@ -122,7 +122,7 @@ impl DeviceWorld {
         let Some(change) = self.disk.live() else { return };
         let (who, hash) = (change.owner.clone(), change.hash.clone());
         let window = 1000 + self.random.below(WINDOW) as u64;
-        let terms = Terms { who: &who, window, hash: Some(&hash), can_undo: self.random.percent(95) };
+        let terms = Terms { who: &who, window, hash: Some(&hash), can_undo: self.random.percent(95), persist: None };
         match Transaction::commit(self.disk.clone(), terms, &self.now) {
             Ok(transaction) => self.drive(transaction, "committed"),
             Err(fault) if fault.code == Code::RollbackNotSupported => self.happen("no way back", &fault.detail),
@@ -229,6 +229,7 @@ impl DeviceWorld {
                     self.keep(record)
                 }
                 Want::Arm(_) => self.arm(),
+                Want::Confirm(_) => StepResult::Done,
                 Want::Apply(change) => {
                     let candidate = change.candidate.clone();
                     self.configure(&candidate)

@@ -1,0 +1,67 @@
+//! Forms of configurations: lines of a command line, or data of NETCONF in normal form. Compares; reaches no device.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::text::Tree;
+use crate::netconf::XmlTree;
+
+/// Form of the configurations of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfigForm {
+    /// Lines and contexts.
+    #[default]
+    Lines,
+    /// An element a line.
+    Data,
+}
+
+impl ConfigForm {
+    /// Differences of a device from the wanted configuration: `-` is missing there, `+` is too much.
+    pub fn differences(self, wanted: &str, shown: &str) -> Vec<String> {
+        match self {
+            Self::Lines => Tree::read(wanted).differences(&Tree::read(shown)),
+            Self::Data => match (XmlTree::parse(wanted), XmlTree::parse(shown)) {
+                (Ok(wanted), Ok(shown)) => wanted.differences(&shown),
+                (Err(reason), _) | (_, Err(reason)) => vec![format!("the configurations can't be compared: {reason}")],
+            },
+        }
+    }
+
+    /// Checks that the old configuration runs: byte for byte, or node for node.
+    pub fn is_restored(self, old: &str, shown: &str) -> bool {
+        old == shown || (self == Self::Data && self.differences(old, shown).is_empty())
+    }
+
+    /// Checks whether a device shows any part of the change from `old` to `new`. In lines, parts can't be told from work of others.
+    pub fn holds_part(self, old: &str, new: &str, shown: &str) -> bool {
+        if self == Self::Lines {
+            return true;
+        }
+        let made: BTreeSet<String> = self.differences(old, new).into_iter().collect();
+        self.differences(old, shown).iter().any(|difference| made.contains(difference))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nm_09_work_of_others_is_no_part_of_a_change() {
+        let config = |description: &str, mtu: &str| {
+            format!(
+                "<interfaces xmlns=\"u\"><interface><name>a</name><description>{description}</description><mtu>{mtu}</mtu></interface></interfaces>"
+            )
+        };
+        let (old, new) = (config("old", "1500"), config("new", "1500"));
+        assert!(ConfigForm::Data.holds_part(&old, &new, &config("new", "9000")));
+        assert!(!ConfigForm::Data.holds_part(&old, &new, &config("old", "9000")));
+        assert!(
+            !ConfigForm::Data.is_restored(&old, &config("old", "9000")) && ConfigForm::Data.is_restored(&old, &old.replace("><", ">\n<"))
+        );
+        assert!(!ConfigForm::Lines.is_restored("a\nb\n", "b\na\n"));
+    }
+}

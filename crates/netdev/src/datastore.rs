@@ -1,0 +1,65 @@
+//! The data of a device over NETCONF: reads and edits by YANG paths, under the rules of the device. Does not know MCP.
+
+use std::sync::Arc;
+
+use net_proto::change::{Author, adopt, edits_of};
+use net_proto::fault::{Code, Fault};
+use net_proto::netconf::{EditOperation, NetconfCapabilities, NodePath, XmlTree};
+use net_proto::redact::MARK;
+use net_proto::role::DeviceAction;
+use serde_json::Value;
+
+use crate::clock::now;
+use crate::site::{PATIENCE, Preview, Site, seconds};
+
+/// Edit of a node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeEdit {
+    pub(crate) path: String,
+    pub(crate) operation: EditOperation,
+    pub(crate) value: Option<Value>,
+}
+
+impl Site {
+    /// Data below a path: of the running configuration, or with the state of the device.
+    pub(crate) async fn data(&self, path: &str, with_state: bool) -> Result<(XmlTree, Arc<NetconfCapabilities>), Fault> {
+        self.role.permit(DeviceAction::ReadPath(path), seconds())?;
+        self.backend.netconf()?.data(path, with_state).await
+    }
+
+    /// Adds to the candidate of `who`; answers the diff. The device itself makes and tests the candidate.
+    pub(crate) async fn edit_data(&self, who: &str, edits: &[NodeEdit]) -> Result<Preview, Fault> {
+        let netconf = self.backend.netconf()?;
+        self.may_edit_data(edits)?;
+        let _lock = self.store.lock(PATIENCE).await?;
+        let record = self.store.load()?;
+        let mut all = edits_of(&record, who, &now())?;
+        let device = netconf.reach().await?;
+        for edit in edits {
+            let config = NodePath::read(&edit.path, &device)?.config(edit.operation, edit.value.as_ref(), &device);
+            all.push(config.map_err(|fault| fault.at(edit.path.clone()))?);
+        }
+        let tried = netconf.try_edits(all).await?;
+        let running = tried.running.clone();
+        let record = adopt(&record, Author { device: &self.settings.name, who }, tried, &now())?;
+        self.keep(&record)?;
+        self.shown(&record, &running)
+    }
+
+    fn may_edit_data(&self, edits: &[NodeEdit]) -> Result<(), Fault> {
+        self.may_change()?;
+        let most = self.settings.max_bulk_edit;
+        if edits.len() > most {
+            let detail = format!("{} edits in one call, and {most} are allowed: send them in parts", edits.len());
+            return Err(Fault::new(Code::ConfigIncompatible, detail));
+        }
+        for edit in edits {
+            if edit.path.contains(MARK) || edit.value.as_ref().is_some_and(|value| value.to_string().contains(MARK)) {
+                let detail = format!("the edit holds {MARK} where a secret was hidden: write the secret, or leave the node out");
+                return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
+            }
+            self.role.permit(DeviceAction::EditPath(&edit.path), seconds())?;
+        }
+        Ok(())
+    }
+}
