@@ -62,10 +62,8 @@ impl Section for DeviceSection {
 /// Reference to the password for a device.
 pub fn password<'a>(config: &'a Config, name: &str) -> Option<&'a SecretRef> {
     let mount = config.mounts.get(&Segment::new(name).ok()?)?;
-    match &mount.transport {
-        Transport::Stdio(process) => process.env.get(PASSWORD),
-        _ => None,
-    }
+    let Transport::Stdio(process) = &mount.transport else { return None };
+    process.env.get(PASSWORD)
 }
 
 /// The server process of a device: the same program again.

@@ -26,7 +26,7 @@ pub use net_proto::fault::Fault;
 pub use site::{ChangeState, Site};
 
 /// Longest time for a first look at a device.
-const FIRST: std::time::Duration = std::time::Duration::from_secs(4);
+const FIRST: std::time::Duration = std::time::Duration::from_millis(1500);
 
 /// Serves a device to a client on a pipe, until `input` ends, in the dialect of `compat`.
 ///

@@ -3,6 +3,7 @@
 //!
 //! There is no clock, socket or task. The law is held against the world after every single step.
 
+mod timer;
 mod world;
 
 use std::collections::BTreeMap;

@@ -20,6 +20,8 @@ def configuration():
     login = f'backend = "netconf"\nuser = "ncadmin"\npassword = "${{file:{netconfd.HOME}/password}}"\n'
     key = f'host_key = "{lab.fingerprint()}"\n'
     sections = {"dev": f'address = "{netconfd.ADDRESS}"\n{login}{key}longest_window = "60s"\nmax_bulk_edit = 3\n',
+                "watched": f'address = "{netconfd.ADDRESS}"\n{login}{key}'
+                           'health = [{ command = "/ietf-interfaces:interfaces-state/interface[name=\'mgmt0\']", expect = "<oper-status>down" }]\n',
                 "bykey": f'address = "{netconfd.ADDRESS}:830"\nbackend = "netconf"\nuser = "ncadmin"\nkey = "{lab.WORK}/login"\n{key}',
                 "oper": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}',
                 "stranger": f'address = "{netconfd.ADDRESS}"\n{login}',
@@ -42,7 +44,7 @@ def announced(report, gateway):
                  (["running", "candidate", "operational"], True, 60, 3))
 
 
-def reads(report, device, oracle):
+def reads(report, gateway, device, oracle):
     """NM-02, NM-12: network.yang.get and network.file.pull give what the device holds, without secrets."""
     schema = device.tools["network.yang.get"]["inputSchema"]
     report.equal("NM-02: the schema of network.yang.get is the one of the draft", (set(schema["properties"]), schema["properties"]["datastore"]["enum"], schema["required"]),
@@ -52,6 +54,9 @@ def reads(report, device, oracle):
     report.check("NM-02: the state of an interface is read", entry["name"] == "mgmt0" and entry["oper-status"] == "up", str(state)[:600])
     held = oracle.ask("get", f'<interfaces-state xmlns="{IF}"><interface><name>mgmt0</name><speed/></interface></interfaces-state>')["is"]
     report.check("NM-02: and is what another client reads", f">{entry['speed']}</speed>" in held, held)
+    for name in ("bykey", "dev"):
+        again = Device(gateway, name).call("network.yang.get", path="/ietf-netconf-acm:nacm")
+        report.check(f"NM-02: {name}: a node is read", "ietf-netconf-acm:nacm" in again["structuredContent"]["data"], str(again)[:400])
     nothing = device.call("network.yang.get", path="/ietf-system:system/clock")
     report.equal("NM-02: where there is nothing, nothing is read", nothing["structuredContent"]["data"], {})
     code, detail = device.code("network.yang.get", path="/openconfig-interfaces:interfaces")
@@ -103,7 +108,7 @@ def run(report):
     with Gateway("netconf", {}, config=configuration()) as gateway:
         device = Device(gateway, "dev")
         report.guard("netconf/announced", lambda: announced(report, gateway))
-        report.guard("netconf/reads", lambda: reads(report, device, oracle))
+        report.guard("netconf/reads", lambda: reads(report, gateway, device, oracle))
         report.guard("netconf/bad_devices", lambda: bad_devices(report, gateway))
         netconf_change.run(report, gateway, device, oracle)
     oracle.close()

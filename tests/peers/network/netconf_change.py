@@ -95,6 +95,15 @@ def taken_back(report, device, oracle):
     report.check("NM-09: what was let go of can't be committed", code == -32084 and "no candidate" in detail, f"{code} {detail}")
 
 
+def unhealthy(report, gateway, oracle):
+    """NM-09: where the state of the device is not what it has to be after a change, the change is taken back at once."""
+    before, device = oracle.running(), Device(gateway, "watched")
+    made(device, link("unhealthy"))
+    code, detail = device.code("network.commit", confirmed=40)
+    report.check("NM-09: a change that leaves the device unwell is taken back at once", code == -32084 and "oper-status" in detail and oracle.running() == before,
+                 f"{code} {detail} {oracle.running()}")
+
+
 def together(report, device, oracle):
     """NM-09: edits that are valid only together are one change; a second call adds to the first."""
     path = "/ietf-interfaces:interfaces/interface[name='lo1']"
@@ -244,6 +253,7 @@ def run(report, gateway, device, oracle):
     report.guard("netconf/confirmed", lambda: confirmed(report, device, oracle))
     report.guard("netconf/forgotten", lambda: forgotten(report, device, oracle))
     report.guard("netconf/taken_back", lambda: taken_back(report, device, oracle))
+    report.guard("netconf/unhealthy", lambda: unhealthy(report, gateway, oracle))
     report.guard("netconf/together", lambda: together(report, device, oracle))
     report.guard("netconf/refused", lambda: refused(report, gateway, device, oracle))
     report.guard("netconf/locked", lambda: locked(report, device, oracle))

@@ -35,12 +35,17 @@ impl ConfigForm {
         old == shown || (self == Self::Data && self.differences(old, shown).is_empty())
     }
 
-    /// Checks whether a device shows any part of the change from `old` to `new`. In lines, parts can't be told from work of others.
+    /// Checks whether a device shows any part of the change from `old` to `new`: a node that was added, or where only nodes were removed, the
+    /// lack of one. In lines, parts can't be told from work of others.
     pub fn holds_part(self, old: &str, new: &str, shown: &str) -> bool {
         if self == Self::Lines {
             return true;
         }
-        let made: BTreeSet<String> = self.differences(old, new).into_iter().collect();
+        let mut made: BTreeSet<String> = self.differences(old, new).into_iter().collect();
+        // A node that is gone may be gone by a restart of the device, or by others.
+        if made.iter().any(|difference| difference.starts_with('+')) {
+            made.retain(|difference| difference.starts_with('+'));
+        }
         self.differences(old, shown).iter().any(|difference| made.contains(difference))
     }
 }

@@ -207,8 +207,8 @@ mod tests {
         NetconfCapabilities { session: None, uris: uris.map(str::to_owned).into() }
     }
 
-    fn config(path: &str, operation: EditOperation, given: Option<Value>) -> Result<String, Fault> {
-        NodePath::read(path, &device()).and_then(|path| path.config(operation, given.as_ref(), &device()))
+    fn config(path: &str, operation: EditOperation, given: Option<&Value>) -> Result<String, Fault> {
+        NodePath::read(path, &device()).and_then(|path| path.config(operation, given, &device()))
     }
 
     #[test]
@@ -247,11 +247,11 @@ mod tests {
         let given = json!({ "name": "lo1", "type": "iana-if-type:softwareLoopback", "ietf-ip:ipv4": { "address": [{ "ip": "10.0.0.1" }, { "ip": "10.0.0.2" }] } });
         let wanted = "<interfaces xmlns=\"urn:if\"><interface><name>lo1</name><type xmlns:iana-if-type=\"urn:type\">iana-if-type:softwareLoopback</type>\
             <ipv4 xmlns=\"urn:ip\"><address><ip>10.0.0.1</ip></address><address><ip>10.0.0.2</ip></address></ipv4></interface></interfaces>";
-        assert_eq!(config(path, EditOperation::Merge, Some(given)).as_deref(), Ok(wanted));
+        assert_eq!(config(path, EditOperation::Merge, Some(&given)).as_deref(), Ok(wanted));
         let gone = config(path, EditOperation::Delete, None).unwrap();
         assert!(gone.contains("nc:operation=\"delete\"><name>lo1</name></interface>"), "{gone}");
         let several =
-            config("/ietf-interfaces:interfaces/interface", EditOperation::Create, Some(json!([{ "name": "a" }, { "name": "b" }])))
+            config("/ietf-interfaces:interfaces/interface", EditOperation::Create, Some(&json!([{ "name": "a" }, { "name": "b" }])))
                 .unwrap();
         assert_eq!(several.matches("nc:operation=\"create\"").count(), 2, "{several}");
     }
@@ -267,16 +267,16 @@ mod tests {
             (EditOperation::Merge, Some(json!({ "@name": {} }))),
             (EditOperation::Merge, Some(json!({ "description": "\u{1}" }))),
         ] {
-            assert_eq!(config(path, operation, given.clone()).unwrap_err().code, Code::InvalidParams, "{given:?}");
+            assert_eq!(config(path, operation, given.as_ref()).unwrap_err().code, Code::InvalidParams, "{given:?}");
         }
-        assert_eq!(config("/", EditOperation::Merge, Some(json!({}))).unwrap_err().code, Code::InvalidParams);
+        assert_eq!(config("/", EditOperation::Merge, Some(&json!({}))).unwrap_err().code, Code::InvalidParams);
     }
 
     proptest! {
         #[test]
         fn nm_02_any_text_stays_within_its_element(text in "[ -~äöü\n]{0,30}", key in "[ -&(-~]{0,20}") {
             let path = format!("/ietf-interfaces:interfaces/interface[name='{key}']");
-            let built = config(&path, EditOperation::Merge, Some(json!({ "description": text }))).unwrap();
+            let built = config(&path, EditOperation::Merge, Some(&json!({ "description": text }))).unwrap();
             let tree = XmlTree::read(&format!("<rpc-reply><data>{built}</data></rpc-reply>")).unwrap();
             prop_assert_eq!(tree.json(&device()), json!({ "ietf-interfaces:interfaces": { "interface": {
                 "name": if key.trim().is_empty() { Value::Null } else { key.as_str().into() },

@@ -29,7 +29,7 @@ pub(super) fn content(value: &Value, keys: &[(String, String)], place: ValuePlac
                 }
             }
         }
-        other => out.push_str(&text(other)?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => out.push_str(&text(value)?),
     }
     Ok(out)
 }
@@ -62,7 +62,7 @@ fn write(out: &mut String, name: &str, value: &Value, place: ValuePlace<'_>, dep
             let below = ValuePlace { namespace: &namespace, ..place };
             members.iter().try_for_each(|(name, member)| write(out, name, member, below, depth + 1))?;
         }
-        other => out.push_str(&text(other)?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => out.push_str(&text(value)?),
     }
     out.push_str(&format!("</{local}>"));
     Ok(())
@@ -108,7 +108,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// Checks that XML can hold a text.
 pub(super) fn is_text(text: &str) -> bool {
-    text.chars().all(|c| !(c.is_control() && !matches!(c, '\t' | '\n' | '\r')) && !matches!(c, '\u{fffe}' | '\u{ffff}'))
+    text.chars().all(|c| (!c.is_control() || matches!(c, '\t' | '\n' | '\r')) && !matches!(c, '\u{fffe}' | '\u{ffff}'))
 }
 
 fn invalid(why: String) -> Fault {

@@ -34,8 +34,8 @@ pub(crate) struct NetconfReply {
 impl NetconfSession {
     /// Exchanges hellos over a connection.
     pub(crate) async fn greet(connection: Handle<HostKey>) -> Result<Self, Trouble> {
-        let mut channel = connection.channel_open_session().await.map_err(lost)?;
-        channel.request_subsystem(true, "netconf").await.map_err(lost)?;
+        let mut channel = connection.channel_open_session().await.map_err(|error| lost(&error))?;
+        channel.request_subsystem(true, "netconf").await.map_err(|error| lost(&error))?;
         loop {
             match channel.wait().await {
                 Some(ChannelMsg::Success) => break,
@@ -84,7 +84,7 @@ impl NetconfSession {
     }
 
     async fn send(&self, message: &str) -> Result<(), Trouble> {
-        self.channel.data_bytes(self.framer.frame(message)).await.map_err(lost)
+        self.channel.data_bytes(self.framer.frame(message)).await.map_err(|error| lost(&error))
     }
 
     async fn next(&mut self) -> Result<(DeviceMessage, String), Trouble> {
@@ -108,6 +108,6 @@ impl NetconfSession {
     }
 }
 
-fn lost(error: russh::Error) -> Trouble {
+fn lost(error: &russh::Error) -> Trouble {
     Trouble::SessionLost { reason: error.to_string() }
 }

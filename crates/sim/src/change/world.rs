@@ -1,12 +1,13 @@
 //! The world of a device: the running configuration, the record on the disk, the living processes. Judges nothing but the law.
 
 use net_proto::change::{
-    Author, ChangeOutcome as End, ChangeRecord, Edits, Now, Phase, Reason, StepResult, Terms, Transaction, Want, discard, edit, take_over,
-    text,
+    Author, ChangeOutcome as End, ChangeRecord, ConfigForm, Edits, Now, Phase, Reason, StepResult, Terms, Transaction, TriedEdits, Want,
+    adopt, discard, edit, take_over, text,
 };
 use net_proto::fault::{Code, Fault};
 
 use super::DeviceHistory;
+use super::timer::DeviceTimer;
 use crate::random::Random;
 
 /// Steps of a history.
@@ -25,6 +26,8 @@ pub(super) struct DeviceWorld {
     disk: ChangeRecord,
     /// Does a guard of the deadline live?
     has_guard: bool,
+    /// Timer of the device, which then holds data and no lines.
+    timer: Option<DeviceTimer>,
     boots: u32,
     is_calm: bool,
     pub(super) outcome: DeviceHistory,
@@ -32,8 +35,11 @@ pub(super) struct DeviceWorld {
 
 impl DeviceWorld {
     pub(super) fn new(seed: u64) -> Self {
-        let running =
+        let timer = (seed % 2 == 1).then(DeviceTimer::default);
+        let data = "<interface>\n  <name>lan0</name>\n  <description>old</description>\n  <mtu>1500</mtu>\n</interface>\n";
+        let lines =
             "hostname r1\ninterface lan0\n description old\n ip address 10.0.0.1/24\nexit\nrouter ospf\n network 10.0.0.0/8 area 0\nexit\n";
+        let running = if timer.is_some() { data } else { lines };
         Self {
             random: Random::new(seed),
             now: Now { wall: 1_800_000_000_000, boot: "boot-0".to_owned(), up: 1000 },
@@ -42,6 +48,7 @@ impl DeviceWorld {
             legitimate: vec![running.to_owned()],
             disk: ChangeRecord::default(),
             has_guard: false,
+            timer,
             boots: 0,
             is_calm: false,
             outcome: DeviceHistory::default(),
@@ -89,8 +96,9 @@ impl DeviceWorld {
         let will_restore = self.disk.pending().is_some_and(|change| {
             change.deadline.is_some() && change.snapshot.as_ref().is_some_and(|snapshot| self.legitimate.contains(snapshot))
         });
+        let timer = self.timer.as_ref().map(|timer| timer.old().is_some_and(|old| self.legitimate.contains(old)));
         assert!(
-            self.legitimate.contains(&self.running) || will_restore,
+            self.legitimate.contains(&self.running) || timer.unwrap_or(will_restore),
             "nothing brings the old configuration back from:\n{}",
             self.running
         );
@@ -101,7 +109,15 @@ impl DeviceWorld {
         let command = format!("description d{}", self.random.below(1000));
         let commands = vec!["interface lan0".to_owned(), command, format!("ip address 10.{}.0.1/24", self.random.below(200))];
         let author = Author { device: "r1", who };
-        match edit(&self.disk, author, Edits::Commands(commands), &self.running, &text::FRR, &self.now) {
+        let edited = if self.timer.is_some() {
+            let described = format!("<description>d{}</description>", self.random.below(1000));
+            let candidate = replaced(&self.running, "description", &described);
+            let tried = TriedEdits { form: ConfigForm::Data, edits: vec![described], running: self.running.clone(), candidate };
+            adopt(&self.disk, author, tried, &self.now)
+        } else {
+            edit(&self.disk, author, Edits::Commands(commands), &self.running, &text::FRR, &self.now)
+        };
+        match edited {
             Ok(record) => {
                 self.disk = record;
                 self.happen("edited", who);
@@ -122,7 +138,13 @@ impl DeviceWorld {
         let Some(change) = self.disk.live() else { return };
         let (who, hash) = (change.owner.clone(), change.hash.clone());
         let window = 1000 + self.random.below(WINDOW) as u64;
-        let terms = Terms { who: &who, window, hash: Some(&hash), can_undo: self.random.percent(95), persist: None };
+        let terms = Terms {
+            who: &who,
+            window,
+            hash: Some(&hash),
+            can_undo: self.random.percent(95),
+            persist: self.timer.is_some().then_some(hash.as_str()),
+        };
         match Transaction::commit(self.disk.clone(), terms, &self.now) {
             Ok(transaction) => self.drive(transaction, "committed"),
             Err(fault) if fault.code == Code::RollbackNotSupported => self.happen("no way back", &fault.detail),
@@ -153,6 +175,17 @@ impl DeviceWorld {
 
     /// Somebody configures the device by hand.
     fn interfere(&mut self) {
+        if let Some(timer) = &self.timer {
+            // A device with a commit that waits lets nobody else commit.
+            if timer.old().is_none() {
+                let mtu = format!("<mtu>{}</mtu>", 1000 + self.random.below(500));
+                self.running = replaced(&self.running, "mtu", &mtu);
+                self.startup.clone_from(&self.running);
+                self.legitimate = vec![self.running.clone()];
+                self.happen("drifted", &mtu);
+            }
+            return;
+        }
         if self.disk.pending().is_some() {
             return;
         }
@@ -176,6 +209,9 @@ impl DeviceWorld {
         (self.now.boot, self.now.up, self.has_guard) = (format!("boot-{}", self.boots), 0, false);
         if self.random.percent(30) {
             self.running.clone_from(&self.startup);
+            if let Some(timer) = &mut self.timer {
+                timer.forget();
+            }
             if self.disk.pending().is_none() {
                 self.legitimate = vec![self.startup.clone()];
             } else {
@@ -189,6 +225,11 @@ impl DeviceWorld {
     fn pass(&mut self, milliseconds: u64) {
         self.now.up += milliseconds;
         self.now.wall += milliseconds;
+        if let Some(timer) = &mut self.timer
+            && timer.pass(&mut self.running, milliseconds)
+        {
+            self.happen("taken back by the device", "");
+        }
     }
 
     /// Lets the guard, or a new process of the server, look for an overdue change.
@@ -198,7 +239,9 @@ impl DeviceWorld {
             return;
         }
         let Some(reason) = self.disk.due(&self.now) else { return };
-        if let Ok(transaction) = Transaction::roll_back(self.disk.clone(), reason) {
+        if self.disk.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming) {
+            self.drive(Transaction::settle(self.disk.clone()), "settled");
+        } else if let Ok(transaction) = Transaction::roll_back(self.disk.clone(), reason) {
             self.drive(transaction, "restored by itself");
         }
     }
@@ -229,14 +272,24 @@ impl DeviceWorld {
                     self.keep(record)
                 }
                 Want::Arm(_) => self.arm(),
-                Want::Confirm(_) => StepResult::Done,
+                Want::Confirm(change) => {
+                    let name = change.persist.clone().unwrap_or_default();
+                    self.tell_timer(|timer, _| timer.confirm(&name), "confirmation lost")
+                }
                 Want::Apply(change) => {
-                    let candidate = change.candidate.clone();
-                    self.configure(&candidate)
+                    let (candidate, left) = (change.candidate.clone(), change.deadline.as_ref().map_or(0, |end| end.left(&self.now)));
+                    match change.persist.clone() {
+                        Some(name) => self.tell_timer(|timer, running| timer.commit(running, &candidate, &name, left), "commit lost"),
+                        None => self.configure(&candidate),
+                    }
                 }
                 Want::Restore(snapshot) => {
                     let snapshot = snapshot.to_owned();
-                    self.configure(&snapshot)
+                    let name = self.disk.change.as_ref().and_then(|change| change.persist.clone());
+                    match name {
+                        Some(name) => self.tell_timer(|timer, running| timer.cancel(running, &name), "cancel lost"),
+                        None => self.configure(&snapshot),
+                    }
                 }
                 Want::Read if self.goes_wrong(5) => self.fail("unreachable"),
                 Want::Read => StepResult::Running(self.running.clone()),
@@ -297,6 +350,19 @@ impl DeviceWorld {
         }
     }
 
+    /// Tells a device with a timer something: the request or its answer may get lost.
+    fn tell_timer(&mut self, work: impl FnOnce(&mut DeviceTimer, &mut String) -> Result<(), Fault>, lost: &'static str) -> StepResult {
+        let Some(timer) = &mut self.timer else { return StepResult::Done };
+        if !self.is_calm && self.random.percent(10) {
+            return self.fail(lost);
+        }
+        let done = work(timer, &mut self.running);
+        if self.goes_wrong(10) {
+            return self.fail("acknowledgement lost");
+        }
+        done.map_or_else(StepResult::Failed, |()| StepResult::Done)
+    }
+
     fn goes_wrong(&mut self, chance: usize) -> bool {
         !self.is_calm && self.random.percent(chance)
     }
@@ -310,4 +376,11 @@ impl DeviceWorld {
         *self.outcome.counts.entry(what).or_default() += 1;
         self.outcome.trace.push(format!("{:>10} {what} {more}", self.now.up));
     }
+}
+
+/// The data with another leaf of this name.
+fn replaced(data: &str, name: &str, leaf: &str) -> String {
+    let is_it = |line: &&str| line.trim_start().starts_with(&format!("<{name}>"));
+    let lines = data.lines().map(|line| if is_it(&line) { format!("  {leaf}\n") } else { format!("{line}\n") });
+    lines.collect()
 }

@@ -10,11 +10,14 @@ use sim::change::live;
 const SEEDS: u64 = 2000;
 
 /// Events that have to occur somewhere among the seeds.
-const MET: [&str; 19] = [
+const MET: [&str; 24] = [
     "acknowledgement lost",
+    "cancel lost",
     "came to nothing",
     "clock jumped",
+    "commit lost",
     "committed",
+    "confirmation lost",
     "confirmed",
     "device restarted",
     "disk full",
@@ -27,7 +30,9 @@ const MET: [&str; 19] = [
     "not done",
     "restored by itself",
     "rolled back",
+    "settled",
     "stuck",
+    "taken back by the device",
     "taken over",
     "too late",
 ];
