@@ -27,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const UNDER_WAY: usize = 256;
 /// Bytes of the longest message read.
 const LINE_LIMIT: u64 = 4 << 20;
+/// Bytes of the longest message that a client may send.
+pub const LONGEST_MESSAGE: usize = (4 << 20) - 1;
 
 /// Input of the writer: a message, or the end.
 type Line = Option<String>;
@@ -170,6 +172,12 @@ impl Connection {
                 return Ok(());
             }
             match serde_json::from_slice::<Value>(&line) {
+                Ok(Value::Object(mut message)) if server.closes() && message.get("method").is_some_and(|method| method == "close") => {
+                    if let Some(id) = message.remove("id") {
+                        self.reply(id, json!({})).await;
+                    }
+                    return Ok(());
+                }
                 Ok(Value::Object(message)) => self.handle(server, message).await,
                 Ok(_) => {
                     self.refuse(Value::Null, Refusal::Rpc { code: -32600, message: "a message is one object".into(), data: None }).await

@@ -7,7 +7,7 @@ mod request;
 mod server;
 mod subscriptions;
 
-pub use connection::{Connection, run};
+pub use connection::{Connection, LONGEST_MESSAGE, run};
 pub use request::{Era, Question, Reply, Request};
 pub use server::{About, Arguments, Keeping, Refusal, Server, arguments, failed, number_of, structured, text, text_of};
 pub use subscriptions::{Change, UpdateExtras};

@@ -53,6 +53,10 @@ impl Server for Device {
         }
     }
 
+    fn closes(&self) -> bool {
+        true
+    }
+
     fn capabilities(&self, era: Era) -> Value {
         let network = capabilities::network(&self.site);
         let mut all =

@@ -8,6 +8,7 @@ mod command;
 mod datastore;
 mod device;
 mod drive;
+mod framed;
 mod guard;
 mod log;
 mod login;
@@ -46,4 +47,20 @@ where
     let served = mcp_server::run(Arc::new(device::Device::new(site, compat)), input, output).await;
     watching.abort();
     served
+}
+
+/// Serves a device to a controller over the draft's transport (section 8.1), until `stream` ends or the controller says `close`.
+///
+/// # Errors
+/// Reading failed.
+pub async fn serve_controller<S>(site: Site, compat: Compat, stream: S) -> std::io::Result<()>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + 'static,
+{
+    framed::serve(device::Device::new(Arc::new(site), compat), stream).await
+}
+
+/// Restores a device whenever the deadline of a change has passed. Never ends.
+pub async fn restore_when_due(site: Site) {
+    guard::watch(Arc::new(site)).await;
 }

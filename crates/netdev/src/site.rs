@@ -33,6 +33,8 @@ pub struct Site {
     pub(crate) backend: DeviceWay,
     pub(crate) redactor: Redactor,
     pub(crate) dialect: Arc<Dialect>,
+    /// Owner of the changes that are made over MCP.
+    pub(crate) caller: String,
     pub(crate) role: Role,
 }
 
@@ -73,7 +75,14 @@ impl Site {
         let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
         let redactor = Redactor::default().knowing(password.as_slice());
         let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), password), role(&settings));
-        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, role })
+        let caller = "mcp".to_owned();
+        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role })
+    }
+
+    /// The same device, whose changes over MCP belong to `caller`.
+    #[must_use]
+    pub fn of_caller(&self, caller: &str) -> Self {
+        Self { caller: caller.to_owned(), ..self.clone() }
     }
 
     /// Tries the way to the device; answers the first line of `show version`.

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, lab, netconf, walk  # noqa: E402
+from network import asking, controller, lab, netconf, walk  # noqa: E402
 from network.agent import Device, command_lines, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -467,6 +467,7 @@ def main():
         report.guard("network/amid", lambda: amid(report, gateway))
         for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk, asking.subscriptions, asking.pushed, asking.watching):
             report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
+        report.guard("network/controller", lambda: controller.run(report, gateway, device))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("netconf", lambda: netconf.run(report))
     sys.exit(report.finish())

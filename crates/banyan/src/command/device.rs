@@ -1,6 +1,8 @@
 //! `banyan device`: serves network devices, and shows and settles their changes. Works beside a running gate and without one: the record of a
 //! change lies in the state directory. Does not decide what may be changed.
 
+mod listen;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -39,6 +41,8 @@ enum DeviceCommand {
     Guard(Handover),
     /// List the devices and their changes
     List,
+    /// Serve a device over TLS to controllers that speak the draft's transport and have a certificate
+    Listen(listen::Listen),
     /// Bring the old configuration back at once
     Rollback {
         /// Name of the device
@@ -134,6 +138,7 @@ impl Device {
                 threads::wait(async { netdev::guard(&handover.site()?).await.map_err(|fault| failed(&fault)) })?
             }
             DeviceCommand::List => list(place, output),
+            DeviceCommand::Listen(listen) => listen.run(place, output),
             DeviceCommand::Rollback { name } => {
                 settle(name, place, async |site| site.roll_back(&person()).await)?;
                 done("rolled back", &json!({ "device": name, "status": "rolled_back" }), output)

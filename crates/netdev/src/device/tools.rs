@@ -22,9 +22,6 @@ const NAMES: [&str; 8] = [
     "network.file.push",
 ];
 
-/// Owner of all changes over MCP: the rules of the gate decide about callers.
-const CALLER: &str = "mcp";
-
 /// Definitions of the tools.
 pub(crate) fn definitions(site: &Site) -> Vec<Value> {
     let text = |about: &str| json!({ "type": "string", "description": about });
@@ -100,7 +97,7 @@ pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
         "network.cli.exec" => exec(site, arguments).await,
         "network.cli.configure" => {
             let commands = commands(arguments)?;
-            Ok(shown(site, &site.edit(CALLER, Edits::Commands(commands)).await?))
+            Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands)).await?))
         }
         "network.commit" if arguments.get("confirm").and_then(Value::as_bool) == Some(true) => {
             let is_saved = site.confirm(false).await?;
@@ -109,7 +106,7 @@ pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
         }
         "network.commit" => commit(site, arguments).await,
         "network.rollback" => {
-            site.roll_back(CALLER).await?;
+            site.roll_back(&site.caller).await?;
             Ok(answer("The old configuration runs.", json!({ "status": "rolled-back" })))
         }
         "network.file.pull" => {
@@ -124,10 +121,10 @@ pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
                 ));
             }
             let whole = text(arguments, "content")?.to_owned();
-            Ok(shown(site, &site.edit(CALLER, Edits::Whole(whole)).await?))
+            Ok(shown(site, &site.edit(&site.caller, Edits::Whole(whole)).await?))
         }
         "network.yang.get" => yang::get(site, arguments).await,
-        "network.yang.edit" => Ok(shown(site, &yang::edit(site, CALLER, arguments).await?)),
+        "network.yang.edit" => Ok(shown(site, &yang::edit(site, &site.caller, arguments).await?)),
         _ => Err(Fault::new(Code::InvalidParams, "there is no such tool").at(tool)),
     }
 }
@@ -144,7 +141,7 @@ async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
         Some(seconds) => Some(seconds.as_u64().ok_or_else(|| invalid("`confirmed` is a whole number of seconds"))?),
     };
     let hash = arguments.get("hash").and_then(Value::as_str);
-    let record = site.commit(CALLER, seconds, hash).await?;
+    let record = site.commit(&site.caller, seconds, hash).await?;
     let change = record.change.as_ref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the change is gone"))?;
     let (left, until) = window(change);
     let how = format!("It is rolled back at {until} unless network.commit is called with confirm: true.");

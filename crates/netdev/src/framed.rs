@@ -1,0 +1,96 @@
+//! The draft's transport (section 8.1) on a stream: messages come in one of three framings, and answers go out in the same. Does not encrypt
+//! and does not know the controller.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use net_proto::stream::{Framing, StreamReader};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
+
+use crate::device::Device;
+
+/// Bytes on their way between the stream and the server, for each direction.
+const PIPE: usize = 64 << 10;
+/// Longest time for the last answers.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The framing of the controller, and the reason for which nothing more is read.
+#[derive(Default)]
+struct Conversation {
+    framing: OnceLock<Framing>,
+    refusal: OnceLock<String>,
+}
+
+/// Serves a device on a stream.
+pub(crate) async fn serve<S>(device: Device, stream: S) -> io::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let (receiver, sender) = tokio::io::split(stream);
+    let (lines, input) = tokio::io::duplex(PIPE);
+    let (output, answers) = tokio::io::duplex(PIPE);
+    let conversation = Arc::new(Conversation::default());
+    let reading = tokio::spawn(unframe(receiver, lines, Arc::clone(&conversation)));
+    let mut writing = tokio::spawn(frame(answers, sender, conversation));
+    let served = tokio::select! {
+        served = mcp_server::run(Arc::new(device), input, output) => served,
+        // Nobody reads the answers any more.
+        _gone = &mut writing => Ok(()),
+    };
+    reading.abort();
+    if !writing.is_finished() && tokio::time::timeout(PATIENCE, &mut writing).await.is_err() {
+        writing.abort();
+    }
+    served
+}
+
+/// Makes a line of each message.
+async fn unframe<R: AsyncRead + Unpin>(mut receiver: R, mut lines: DuplexStream, conversation: Arc<Conversation>) -> io::Result<()> {
+    let mut reader = StreamReader::new(mcp_server::LONGEST_MESSAGE);
+    let mut bytes = vec![0; PIPE];
+    loop {
+        let count = receiver.read(&mut bytes).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        reader.receive(&bytes[..count]);
+        loop {
+            let message = reader.message();
+            if let Some(framing) = reader.framing() {
+                conversation.framing.get_or_init(|| framing);
+            }
+            match message {
+                Ok(Some(mut message)) => {
+                    // Between the tokens of JSON a line end says no more than a space, and within a text it may not stand.
+                    message.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+                    message.push(b'\n');
+                    lines.write_all(&message).await?;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    conversation.refusal.get_or_init(|| error.to_string());
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Frames each line of the server, and says at the end why nothing more was read.
+async fn frame<W: AsyncWrite + Unpin>(answers: DuplexStream, mut sender: W, conversation: Arc<Conversation>) -> io::Result<()> {
+    let framing = || conversation.framing.get().copied().unwrap_or(Framing::Lines);
+    let mut answers = BufReader::new(answers);
+    let mut line = Vec::new();
+    while answers.read_until(b'\n', &mut line).await? != 0 {
+        sender.write_all(&framing().frame(line.trim_ascii_end())).await?;
+        sender.flush().await?;
+        line.clear();
+    }
+    if let Some(refusal) = conversation.refusal.get() {
+        let error = json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": refusal } });
+        sender.write_all(&framing().frame(error.to_string().as_bytes())).await?;
+    }
+    sender.shutdown().await
+}
