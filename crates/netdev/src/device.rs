@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod compat;
+mod preview;
 mod prompts;
 pub(crate) mod reads;
 pub(crate) mod routes;

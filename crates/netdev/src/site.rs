@@ -130,10 +130,24 @@ impl Site {
         Ok(shown)
     }
 
+    /// The diff that such edits of `who` would make. Nothing is kept, and the device checks nothing.
+    pub(crate) async fn foresee(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
+        self.backend.changeable()?;
+        self.may_edit(&edits)?;
+        let running = self.backend.running().await?;
+        let author = Author { device: &self.settings.name, who };
+        self.shown(&edit(&self.store.load()?, author, edits, &running, &text::FRR, &now())?, &running)
+    }
+
     /// The candidate and the present diff.
     pub(crate) async fn candidate(&self) -> Result<Preview, Fault> {
+        Ok(self.candidate_on().await?.0)
+    }
+
+    /// The candidate and the present diff, with the running configuration beneath.
+    pub(crate) async fn candidate_on(&self) -> Result<(Preview, String), Fault> {
         let running = self.backend.running().await?;
-        self.shown(&self.store.load()?, &running)
+        Ok((self.shown(&self.store.load()?, &running)?, running))
     }
 
     pub(crate) fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {

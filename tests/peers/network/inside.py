@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, controller, lab, netconf, walk  # noqa: E402
+from network import asking, controller, lab, netconf, previewed, walk  # noqa: E402
 from network.agent import Device, command_lines, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -446,6 +446,7 @@ def main():
     report = Report()
     lab.start()
     report.guard("network/walk", lambda: walk.run(report, binary()))
+    report.guard("network/previewed", lambda: previewed.run(report))
     ssh = SSH.format(work=lab.WORK, fingerprint=lab.fingerprint())
     with Gateway("network", {}, config=CONFIG + ssh) as gateway:
         device = Device(gateway, "r1")

@@ -5,7 +5,7 @@ use net_proto::change::{DeviceChange, Edits};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::{reads, yang};
+use super::{preview, reads, yang};
 use crate::clock::{now, written};
 use crate::site::{Preview, Site};
 use crate::way::DeviceWay;
@@ -88,11 +88,18 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         all[*number]["available"] = false.into();
         all[*number]["_meta"] = json!({ "available": false });
     }
+    if site.backend.check_undo().is_ok() {
+        preview::offer(&mut all);
+    }
     all
 }
 
 /// Calls a tool.
 pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
+    if preview::is_preview(tool) { preview::call(site, tool, arguments).await } else { act(site, tool, arguments).await }
+}
+
+async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
     match tool {
         "network.cli.exec" => exec(site, arguments).await,
         "network.cli.configure" => {
@@ -171,7 +178,7 @@ pub(super) fn answer(text: &str, members: Value) -> Value {
     result
 }
 
-fn commands(arguments: &Arguments) -> Result<Vec<String>, Fault> {
+pub(super) fn commands(arguments: &Arguments) -> Result<Vec<String>, Fault> {
     let lines: Vec<String> = match arguments.get("commands").or_else(|| arguments.get("lines")) {
         Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         Some(Value::String(lines)) => lines.lines().map(str::to_owned).collect(),
