@@ -137,6 +137,8 @@ FRAMES = {
     "netconf": {"marks": (XML | BYTES, b"\x00\xff<rpc-reply>", b"</rpc-reply>]]>]]>"), "small pieces": (XML | BYTES, b"\x00\x01", b"]]>]]>"),
                 "replies": ({"replies": again(b'<rpc-reply message-id="3"><ok/></rpc-reply>]]>]]>')}, b"\x00\xff", b""),
                 "chunks": ({"chunks": again(b"\n#1\nx"), "messages": again(b"\n#1\nx\n##\n")}, b"\x01\xff", b"\n##\n")},
+    "netdata": {"children": (XML, b"<a>", b"</a>"), "attributes": (ATTRIBUTES, b"<a", b"/>"), "leaves": ({"leaves": again(b"<b>p:x</b>")}, b'<a xmlns:p="u">', b"</a>")},
+    "netedit": {"path": (STRINGS, b"/if:a[b='", b"']\n1"), "steps": ({"steps": again(b"/b[c='d']")}, b"/if:a", b"\n1")} | member(b"/if:a\n{\"b\":", b"}"),
     "page": member(b'\x00{"nextCursor":"c","tools":', b"}", "tools"),
     "pipe": member(b'{"jsonrpc":"2.0","id":0,"result":', b"}", "result") | {
         "lines": ({"answers": numbered(b'{"jsonrpc":"2.0","id":1#,"result":{}}\n'), "questions": numbered(b'{"jsonrpc":"2.0","id":1#,"method":"sampling/createMessage","params":{}}\n'),

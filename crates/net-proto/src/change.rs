@@ -9,6 +9,6 @@ pub mod text;
 mod transaction;
 
 pub use candidate::{Author, Edits, LEASE, TriedEdits, adopt, diff, discard, edit, edits_of, take_over};
-pub use form::ConfigForm;
+pub use form::{ConfigForm, listed};
 pub use record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason, binding};
 pub use transaction::{ChangeOutcome, StepResult, Terms, Transaction, Want};

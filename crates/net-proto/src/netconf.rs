@@ -11,6 +11,7 @@ pub use frame::{FrameError, Framer};
 pub use path::{EditOperation, NodePath};
 pub use reply::{DeviceMessage, NetconfCapabilities, RpcReply, read};
 pub use request::{Datastore, EditTest, NetconfRequest, hello, rpc};
+pub(crate) use tree::MOST_DIFFERENCES;
 pub use tree::XmlTree;
 
 /// Capability of the framing by chunks.

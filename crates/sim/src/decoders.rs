@@ -21,7 +21,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 57] = [
+pub const ALL: [(&str, Check); 59] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -52,6 +52,8 @@ pub const ALL: [(&str, Check); 57] = [
     ("mesh", mesh::messages),
     ("mew", rooms::mew),
     ("netconf", network::netconf),
+    ("netdata", network::data),
+    ("netedit", network::edit),
     ("page", messages::page),
     ("passkey", approvals::passkey),
     ("pipe", messages::pipe),

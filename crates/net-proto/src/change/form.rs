@@ -5,7 +5,17 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::text::Tree;
-use crate::netconf::XmlTree;
+use crate::netconf::{MOST_DIFFERENCES, XmlTree};
+
+/// Differences in a message for people.
+const SHOWN: usize = 20;
+
+/// Differences for a message: the first ones, and the count of the others.
+pub fn listed(differences: &[String]) -> String {
+    let more = differences.len().saturating_sub(SHOWN);
+    let told = differences.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if more == 0 { told } else { format!("{told}; and {more} more") }
+}
 
 /// Form of the configurations of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +52,9 @@ impl ConfigForm {
             return true;
         }
         let mut made: BTreeSet<String> = self.differences(old, new).into_iter().collect();
+        if made.len() >= MOST_DIFFERENCES {
+            return true;
+        }
         // A node that is gone may be gone by a restart of the device, or by others.
         if made.iter().any(|difference| difference.starts_with('+')) {
             made.retain(|difference| difference.starts_with('+'));

@@ -4,6 +4,7 @@
 //! A device has to work off requests in order, also after the death of the caller.
 
 use super::candidate::{locked, pending, with};
+use super::form::listed;
 use super::record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason};
 use super::text::revision;
 use crate::fault::{Code, Fault};
@@ -307,7 +308,7 @@ impl Transaction {
             self.fault = None;
             return ChangeStep::Check;
         }
-        let detail = format!("the device does not hold what it was told: {}", differences.join("; "));
+        let detail = format!("the device does not hold what it was told: {}", listed(&differences));
         self.fault.get_or_insert_with(|| Fault::new(Code::ConfigIncompatible, detail.clone()));
         self.turn_back(Reason::Differs(detail))
     }
@@ -378,7 +379,7 @@ impl Transaction {
                     change.deadline = None;
                 });
                 if !differences.is_empty() {
-                    let detail = format!("the change is kept, but the device does not hold what it was told: {}", differences.join("; "));
+                    let detail = format!("the change is kept, but the device does not hold what it was told: {}", listed(&differences));
                     self.fault = Some(Fault::new(Code::ConfigIncompatible, detail));
                 }
                 ChangeStep::KeepConfirmed

@@ -10,6 +10,8 @@ use crate::fault::RpcError;
 const DEEPEST: usize = 256;
 /// Errors of a reply that are kept.
 const MOST_ERRORS: usize = 100;
+/// Bytes of the name of a module.
+const LONGEST_MODULE: usize = 256;
 /// NetconfCapabilities of a hello that are kept.
 const MOST_CAPABILITIES: usize = 5_000;
 
@@ -36,7 +38,7 @@ impl NetconfCapabilities {
         self.uris.iter().filter_map(|uri| {
             let (namespace, query) = uri.split_once('?')?;
             let module = query.split('&').find_map(|pair| pair.strip_prefix("module="))?;
-            Some((module, namespace))
+            (module.len() <= LONGEST_MODULE).then_some((module, namespace))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Data of a reply as a tree: normal form for people, diffs and revisions; JSON; differences. Knows no models, so every leaf is a text.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use quick_xml::escape::escape;
@@ -16,6 +17,15 @@ const DEEPEST: usize = 256;
 const MOST_ELEMENTS: usize = 400_000;
 /// Prefixes in force at one place.
 const MOST_PREFIXES: usize = 256;
+/// Bytes of namespaces in the normal form, which writes a namespace where a device may have a prefix.
+const MOST_NAMESPACES: usize = 32 << 20;
+/// Levels with an indent of their own.
+const DEEPEST_INDENT: usize = 16;
+/// Differences that are told.
+pub(crate) const MOST_DIFFERENCES: usize = 10_000;
+/// Steps of a path in a difference, and characters of a name or text there.
+const LONGEST_PATH: usize = 16;
+const LONGEST_SHOWN: usize = 200;
 
 /// Data below `<data>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,9 +55,9 @@ impl XmlTree {
                 Event::Start(start) => walk.open(&start)?,
                 Event::Empty(start) => {
                     walk.open(&start)?;
-                    walk.close();
+                    walk.close()?;
                 }
-                Event::End(_) => walk.close(),
+                Event::End(_) => walk.close()?,
                 Event::Text(found) => walk.text(&found.xml10_content()),
                 Event::CData(found) => walk.text(&found),
                 Event::GeneralRef(found) => match found.resolve_char_ref() {
@@ -90,17 +100,16 @@ impl XmlTree {
 
     /// Differences of `shown` from this tree, as paths: `-` is missing there, `+` is too much. The order of nodes does not count.
     pub fn differences(&self, shown: &Self) -> Vec<String> {
-        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-        self.nodes.iter().for_each(|node| node.count("", 1, &mut counts));
-        shown.nodes.iter().for_each(|node| node.count("", -1, &mut counts));
-        let differing = counts.iter().filter(|(_, count)| **count != 0);
-        differing.map(|(path, count)| if *count > 0 { format!("- {path}") } else { format!("+ {path}") }).collect()
+        let mut count = LeafCount::default();
+        self.nodes.iter().for_each(|node| count.add(node, 0, 1));
+        shown.nodes.iter().for_each(|node| count.add(node, 0, -1));
+        count.written()
     }
 }
 
 impl XmlNode {
     fn write(&self, out: &mut String, above: &str, depth: usize) {
-        let (indent, name) = ("  ".repeat(depth), &self.name);
+        let (indent, name) = ("  ".repeat(depth.min(DEEPEST_INDENT)), &self.name);
         out.push_str(&format!("{indent}<{name}"));
         if &*self.namespace != above {
             out.push_str(&format!(" xmlns=\"{}\"", line(&self.namespace)));
@@ -122,23 +131,16 @@ impl XmlNode {
         }
     }
 
-    fn count(&self, above: &str, by: i64, counts: &mut BTreeMap<String, i64>) {
-        // Keys come first in an entry of a list, and tell entries apart.
-        let key = self.below.first().filter(|first| first.below.is_empty() && !first.text.is_empty());
-        let key = key.map(|key| format!("[{}='{}']", key.name, key.text)).unwrap_or_default();
-        let path = format!("{above}/{}{key}", self.name);
-        if self.below.is_empty() {
-            let text = if self.text.is_empty() { String::new() } else { format!(" = {}", line(&self.value())) };
-            *counts.entry(path + &text).or_default() += by;
-        } else {
-            self.below.iter().for_each(|node| node.count(&path, by, counts));
-        }
+    /// Name and text of the first leaf: keys come first in an entry of a list, and tell entries apart.
+    fn key(&self) -> (&str, &str) {
+        let first = self.below.first().filter(|first| first.below.is_empty() && !first.text.is_empty());
+        first.map_or(("", ""), |key| (&key.name, &key.text))
     }
 
     /// The text, with the namespace in place of a prefix: prefixes are each server's own.
-    fn value(&self) -> String {
+    fn value(&self) -> Cow<'_, str> {
         let rest = self.text.split_once(':').map(|(_, rest)| rest);
-        self.prefix.as_ref().zip(rest).map_or_else(|| self.text.clone(), |((_, uri), rest)| format!("{{{uri}}}{rest}"))
+        self.prefix.as_ref().zip(rest).map_or_else(|| self.text.as_str().into(), |((_, uri), rest)| format!("{{{uri}}}{rest}").into())
     }
 
     fn json(&self, modules: &BTreeMap<&str, &str>) -> Value {
@@ -183,6 +185,65 @@ fn named(reference: &str) -> Result<&'static str, String> {
     found.ok_or_else(|| format!("the XML refers to `{reference}`, which nobody declared"))
 }
 
+/// Leaves by path and text: wanted ones less shown ones. Each path is kept as its last step only, so that deep trees cost no more than flat ones.
+#[derive(Default)]
+struct LeafCount<'t> {
+    /// Steps with the step above, the first one being 1.
+    steps: Vec<(usize, &'t XmlNode)>,
+    numbers: HashMap<(usize, &'t str, (&'t str, &'t str)), usize>,
+    counts: BTreeMap<(usize, Cow<'t, str>), i64>,
+}
+
+impl<'t> LeafCount<'t> {
+    fn add(&mut self, node: &'t XmlNode, above: usize, by: i64) {
+        let next = self.steps.len() + 1;
+        let number = *self.numbers.entry((above, &node.name, node.key())).or_insert(next);
+        if number == next {
+            self.steps.push((above, node));
+        }
+        if node.below.is_empty() {
+            *self.counts.entry((number, node.value())).or_default() += by;
+        }
+        node.below.iter().for_each(|below| self.add(below, number, by));
+    }
+
+    fn written(&self) -> Vec<String> {
+        let differing = self.counts.iter().filter(|(_, count)| **count != 0);
+        let told = differing.map(|((number, text), count)| {
+            let text = if text.is_empty() { String::new() } else { format!(" = {}", line(&cut(text))) };
+            format!("{} {}{text}", if *count > 0 { '-' } else { '+' }, self.path(*number))
+        });
+        let mut told: Vec<String> = told.take(MOST_DIFFERENCES).collect();
+        told.sort_unstable();
+        told
+    }
+
+    fn path(&self, number: usize) -> String {
+        let mut steps = Vec::new();
+        let mut at = number;
+        while let Some((above, node)) = at.checked_sub(1).and_then(|at| self.steps.get(at)) {
+            let (name, text) = node.key();
+            let key = if name.is_empty() { String::new() } else { format!("[{}='{}']", cut(name), line(&cut(text))) };
+            steps.push(format!("{}{key}", cut(&node.name)));
+            at = *above;
+            if steps.len() >= LONGEST_PATH {
+                steps.push("…".to_owned());
+                break;
+            }
+        }
+        steps.reverse();
+        format!("/{}", steps.join("/"))
+    }
+}
+
+/// The begin of a text.
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
 /// Open elements, prefixes in force, and data so far.
 #[derive(Debug, Default)]
 struct TreeWalk {
@@ -190,6 +251,8 @@ struct TreeWalk {
     /// Prefixes with their namespaces and the depth of their element.
     prefixes: Vec<(String, Arc<str>, usize)>,
     elements: usize,
+    /// Bytes of namespaces so far.
+    namespaces: usize,
     data: Vec<XmlNode>,
 }
 
@@ -221,6 +284,9 @@ impl TreeWalk {
         let name: &str = start.name().0;
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let namespace = self.namespace(prefix).unwrap_or_default();
+        if self.open.last().is_none_or(|above| above.namespace != namespace) {
+            self.spend(&namespace)?;
+        }
         self.open.push(XmlNode { name: local.to_owned(), namespace, attributes, ..XmlNode::default() });
         Ok(())
     }
@@ -229,19 +295,30 @@ impl TreeWalk {
         self.prefixes.iter().rev().find(|(known, ..)| known == prefix).map(|(_, uri, _)| Arc::clone(uri))
     }
 
+    fn spend(&mut self, namespace: &str) -> Result<(), String> {
+        self.namespaces += namespace.len();
+        if self.namespaces > MOST_NAMESPACES {
+            return Err(format!("the namespaces of the reply take more than {MOST_NAMESPACES} bytes"));
+        }
+        Ok(())
+    }
+
     fn text(&mut self, text: &str) {
         if let Some(node) = self.open.last_mut() {
             node.text.push_str(text);
         }
     }
 
-    fn close(&mut self) {
-        let Some(mut node) = self.open.pop() else { return };
+    fn close(&mut self) -> Result<(), String> {
+        let Some(mut node) = self.open.pop() else { return Ok(()) };
         if !node.below.is_empty() || node.text.trim().is_empty() {
             node.text = String::new();
         }
         let prefix = node.text.split_once(':').map(|(prefix, _)| prefix).filter(|prefix| !prefix.is_empty());
         node.prefix = prefix.and_then(|prefix| Some((prefix.to_owned(), self.namespace(prefix)?)));
+        if let Some((_, namespace)) = &node.prefix {
+            self.spend(&Arc::clone(namespace))?;
+        }
         self.prefixes.retain(|(.., depth)| *depth < self.open.len());
         let is_data = matches!(self.open.as_slice(), [reply, data] if reply.name == "rpc-reply" && data.name == "data");
         // Only what stands below `<data>` is kept.
@@ -251,6 +328,7 @@ impl TreeWalk {
             Some(above) if depth > 2 => above.below.push(node),
             Some(_) | None => {}
         }
+        Ok(())
     }
 }
 
@@ -308,6 +386,8 @@ mod tests {
         for bad in ["<a>", "<!DOCTYPE a><a/>", &deep, &prefixes, "<rpc-reply><data>&nosuch;</data></rpc-reply>"] {
             assert!(XmlTree::read(bad).is_err_and(|reason| !reason.is_empty()), "{bad}");
         }
+        let spread = format!("<rpc-reply xmlns:p='{}'><data>{}</data></rpc-reply>", "u".repeat(1000), "<p:a/>".repeat(40_000));
+        assert!(XmlTree::read(&spread).is_err_and(|reason| reason.contains("namespaces")));
         let many = format!("<rpc-reply><data>{}</data></rpc-reply>", "<a/>".repeat(MOST_ELEMENTS));
         assert!(XmlTree::read(&many).is_err_and(|reason| reason.contains("ask for a part")));
     }

@@ -1,7 +1,7 @@
 //! Changes over NETCONF: a candidate is made under the locks of the device, committed for some seconds, confirmed or cancelled. Outside of these
 //! steps no lock is held, and nothing stays in the candidate. Decides nothing.
 
-use net_proto::change::{ConfigForm, TriedEdits};
+use net_proto::change::{ConfigForm, TriedEdits, listed};
 use net_proto::fault::{Code, Fault, Operation, Trouble};
 use net_proto::netconf::{CANDIDATE, CONFIRMED_COMMIT, Datastore, EditTest, NetconfCapabilities, NetconfRequest, STARTUP, VALIDATE};
 
@@ -57,7 +57,7 @@ impl Netconf {
         let foreign = self.tree(&mut turn, &read(Datastore::Running)).await?.differences(&candidate);
         if !foreign.is_empty() {
             let detail =
-                format!("somebody else has edited the candidate, and a confirmation would commit that as well: {}", foreign.join("; "));
+                format!("somebody else has edited the candidate, and a confirmation would commit that as well: {}", listed(&foreign));
             return Err(Fault::new(Code::AccessDenied, detail).retryable());
         }
         self.ask(&mut turn, Operation::Confirm, &NetconfRequest::Confirm { persist_id: persist }).await.map(drop)

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use net_proto::dialect::{CommandClass, Dialect, Terminal, TerminalEvent};
 use net_proto::inventory::{Inventory, InventoryFile};
 use net_proto::log::{Arrival, LogFramer, LogMessage};
-use net_proto::netconf::{DeviceMessage, Framer, read};
+use net_proto::netconf::{DeviceMessage, EditOperation, Framer, NetconfCapabilities, NodePath, XmlTree, read};
 use net_proto::prompt::{CallAnswer, OVER, PromptDevice, PromptState};
 use net_proto::redact::{MARK, Redactor};
 use net_proto::stream::StreamReader;
@@ -140,6 +140,30 @@ pub(super) fn prompt(data: &[u8]) {
             }
         }
         steps.retain(|step| step.next.is_some());
+    }
+}
+
+/// Data of a device comes back from its normal form, and differs from itself in nothing.
+pub(super) fn data(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let Ok(tree) = XmlTree::parse(&text) else { return };
+    let again = XmlTree::parse(&tree.text()).unwrap_or_default();
+    assert_eq!(again.text(), tree.text());
+    assert!(tree.differences(&again).is_empty() && tree.json(&NetconfCapabilities::default()).is_object());
+}
+
+/// A path on the first line, a value on the others: an edit is data of the device, or refused with a reason.
+pub(super) fn edit(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (path, value) = text.split_once('\n').unwrap_or((&text, "null"));
+    let device = NetconfCapabilities { session: None, uris: vec!["urn:if?module=if".to_owned(), "urn:ip?module=ip".to_owned()] };
+    let built = NodePath::read(path, &device).and_then(|path| match serde_json::from_str(value) {
+        Ok(value) => path.config(EditOperation::Replace, Some(&value), &device),
+        Err(_) => path.config(EditOperation::Delete, None, &device),
+    });
+    match built {
+        Ok(config) => assert!(XmlTree::parse(&config).is_ok(), "{config}"),
+        Err(fault) => assert!(!fault.detail.is_empty()),
     }
 }
 
