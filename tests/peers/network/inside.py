@@ -247,7 +247,7 @@ def confirmed(report, device):
     """NM-09: a change is shown, applied for some seconds, confirmed, and stays, also in what the device starts with."""
     before = lab.running("r1")
     shown = device.change("interface lan0", "description changed by hand of an agent", "ip route 10.77.0.0/16 blackhole")
-    report.check("NM-09: the diff shows the change", "- description customer-lan\n+ description changed by hand of an agent\n" in shown["diff"] and "+ip route 10.77.0.0/16 blackhole" in shown["diff"], shown["diff"])
+    report.check("NM-09: the diff shows the change", re.search(r"- description .+\n\+ description changed by hand of an agent\n", shown["diff"]) and "+ip route 10.77.0.0/16 blackhole" in shown["diff"], shown["diff"])
     report.equal("NM-09: a diff applies nothing", lab.running("r1"), before)
     done = device.call("network.commit", confirmed=30, hash=shown["hash"])
     status, left = done["structuredContent"]["status"], done["structuredContent"]["rollbackTimeout"]
@@ -290,7 +290,7 @@ def killed(report, gateway):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    report.equal("NM-09: no server of a device lives any more", processes("serve"), [])
+    report.check("NM-09: no server of a device lives any more", until(5, lambda: not processes("serve")) is not None, str(processes("serve")))
     took = until(WINDOW + 25, lambda: lab.running("r1") == before)
     report.check("NM-09: after the kills the old configuration is back, byte for byte", took is not None, lab.running("r1"))
     gateway.start()
