@@ -2,6 +2,8 @@
 
 mod capabilities;
 mod compat;
+mod crash;
+mod machine;
 mod preview;
 mod prompts;
 pub(crate) mod reads;
@@ -60,8 +62,7 @@ impl Server for Device {
 
     fn capabilities(&self, era: Era) -> Value {
         let network = capabilities::network(&self.site);
-        let mut all =
-            json!({ "resources": { "subscribe": true }, "prompts": {}, "completions": {}, "experimental": { "network": network } });
+        let mut all = json!({ "resources": { "subscribe": true, "write": reads::can_write(&self.site) }, "prompts": {}, "completions": {}, "experimental": { "network": network } });
         if era == Era::Initialize {
             all["network"] = network;
         }
@@ -113,6 +114,17 @@ impl Server for Device {
 
     fn connected(&self, connection: &Connection) {
         tokio::spawn(Arc::clone(&self.watch).run(connection.clone()));
+    }
+
+    /// Writes a resource (section 5.3 of the draft), which MCP has no method for.
+    async fn other(&self, request: &Request, method: &str, params: &Map<String, Value>) -> Option<Result<Value, Refusal>> {
+        if method != "resources/write" || !reads::can_write(&self.site) {
+            return None;
+        }
+        let (site, params) = (Arc::clone(&self.site), params.clone());
+        let done = tokio::spawn(async move { tools::write(&site, &params).await }).await;
+        let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the write broke off: {error}"))));
+        Some(done.map_err(|fault| unread(request.era, &self.clean(fault))))
     }
 
     fn prompts(&self) -> Vec<Value> {

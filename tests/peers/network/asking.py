@@ -1,8 +1,13 @@
-"""What a client of a device sees beyond tools (NM-04, NM-07, NM-08, NM-10): prompts and subscriptions. Through the gate in
+"""What a client of a device sees beyond tools (NM-03 to NM-08, NM-10): prompts, resources, subscriptions, written resources. Through the gate in
 both eras, with an official SDK, and without a gate in both dialects. FRR, the kernel and the machine are the judges.
 """
 import json
+import os
 import re
+import signal
+import subprocess
+import time
+from pathlib import Path
 
 import anyio
 from mcp import Client
@@ -264,3 +269,108 @@ def watching(report, gateway):
             report.check(f"NM-04: Python SDK, {mode}: a route that comes is heard of", anyio.run(tour, mode))
         finally:
             route("del")
+
+
+def contents(wire, path):
+    """The one item of what a resource holds."""
+    return wire.call("resources/read", {"uri": f"network:///{path}"}).result["contents"][0]
+
+
+def resources(report, gateway):
+    """NM-03, NM-06: each resource of the draft's table, held against FRR, the kernel and the machine."""
+    wire = Modern(gateway.url("r1"))
+    listed = {one["uri"]: one for one in wire.call("resources/list").result["resources"]}
+    templates = {one["uriTemplate"]: one["mimeType"] for one in wire.call("resources/templates/list").result["resourceTemplates"]}
+    kinds = {"interfaces": "application/yang-data+json", "routing/ipv4/route-table": "application/yang-data+json",
+             "routing/ipv6/route-table": "application/yang-data+json", "system/cpu-utilization": "application/json",
+             "system/memory-summary": "application/json", "file/running-config": "text/plain", "file/startup-config": "text/plain"}
+    report.equal("NM-03: the resources of the table are listed with their types", {path: listed[f"network:///{path}"]["mimeType"] for path in kinds}, kinds)
+    report.check("NM-03: and the templates", templates.get("network:///interface/{+name}") == "application/yang-data+json" and
+                 templates.get("network:///log/syslog/last{count}") == "text/plain;charset=utf-8" and templates.get("network:///file/{slot}/crashinfo") == "application/json", str(templates))
+    read = {path: contents(wire, path) for path in kinds}
+    report.equal("NM-03: what is read has the type of the list", {path: item["mimeType"] for path, item in read.items()}, kinds)
+    report.check("NM-03: data and text say the same", all(item["data"] == (item["text"] if kinds[path] == "text/plain" else json.loads(item["text"])) for path, item in read.items()))
+    lab.sh("ip", "-n", "r1", "addr", "add", "2001:db8::1/64", "dev", "lan0", "nodad")
+    lab.sh("ip", "-n", "r1", "route", "add", "2001:db8:9::/48", "via", "2001:db8::2")
+
+    def same():
+        table = {one["destination-prefix"] for one in contents(wire, "routing/ipv6/route-table")["data"]["ietf-routing:routes"]["route"]}
+        return "2001:db8:9::/48" in table and table == set(json.loads(lab.vtysh("r1", "show ipv6 route json")))
+    end = time.monotonic() + 5
+    while not (held := same()) and time.monotonic() < end:
+        time.sleep(0.2)
+    report.check("NM-03: the IPv6 table is the one of FRR", held)
+    lab.sh("ip", "-n", "r1", "addr", "del", "2001:db8::1/64", "dev", "lan0")
+    memory = contents(wire, "system/memory-summary")
+    machine = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("Mem")}
+    report.check("NM-03: the memory is that of the machine", memory["data"]["total"] == machine["MemTotal"] and
+                 abs(memory["data"]["available"] - machine["MemAvailable"]) < machine["MemTotal"] / 5, f"{memory} {machine}")
+    report.equal("NM-06: with its unit", (memory["_meta"]["unit"], memory["_meta"]["precision"]), ("bytes", 1024))
+    burning = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
+    try:
+        busy = contents(wire, "system/cpu-utilization")
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+    report.check("NM-03: the load of a machine at work is high", 80 <= busy["data"]["utilization"] <= 100, str(busy))
+    report.check("NM-06: with unit, precision and hardware", (busy["_meta"]["unit"], busy["_meta"]["precision"], busy["_meta"]["hardware-cores"]) ==
+                 ("percent", 0.1, len(os.sched_getaffinity(0))), str(busy["_meta"]))
+    meta = contents(wire, "interface/lan0")["_meta"]
+    link = json.loads(lab.sh("ip", "-n", "r1", "-j", "link", "show", "lan0"))[0]
+    report.equal("NM-06: an interface has the address of its hardware", meta["hardware-address"], link["address"])
+    lab.sh("ip", "-n", "r1", "link", "add", "name", "a-b", "type", "bridge")
+    missing = wire.call("resources/read", {"uri": "network:///interface/Te0/0/0"}).error
+    report.equal("NM-03: a name with slashes is a name", (missing["code"], "Te0/0/0" in missing["message"]), (-32602, True))
+    fresh = contents(wire, "interface/a-b")
+    report.equal("NM-03: an interface that came just now is read", fresh["data"]["openconfig-interfaces:interface"]["name"], "a-b")
+    lines = (lab.LOGS / "r1.log").read_text().splitlines()
+    log = contents(wire, "log/syslog/last5")
+    report.equal("NM-03: the last lines of the log are those of the file", log["text"].splitlines(), lines[-5:])
+    report.check("NM-06: with the time of the device", re.match(r"\d{4}-\d\d-\d\dT", log["_meta"]["sourceTime"] or ""), str(log["_meta"]))
+    for count in (0, 10001):
+        report.check(f"NM-03: {count} lines are refused", wire.call("resources/read", {"uri": f"network:///log/syslog/last{count}"}).error.get("data", {}).get("networkCode") == -32084)
+    report.equal("NM-03: no crash is an empty array", contents(wire, "file/staticd/crashinfo")["data"], [])
+    os.kill(int(Path("/run/frr/r2/staticd.pid").read_text()), signal.SIGSEGV)
+    end = time.monotonic() + 5
+    while not (crashes := contents(wire, "file/staticd/crashinfo")["data"]) and time.monotonic() < end:
+        time.sleep(0.2)
+    report.check("NM-03: a daemon that crashed has its report", [one["daemon"] for one in crashes] == ["staticd"] and "Received signal 11" in crashes[0]["text"], str(crashes)[:600])
+    told = contents(wire, "capabilities")["data"]
+    report.equal("NM-01: capabilities are a resource as well", (told["cliDialect"], told["notificationStream"]), ("frr-vtysh", ["syslog"]))
+
+
+def writes(report, gateway):
+    """NM-05: a written resource is a candidate as a pushed file is: checked, shown, committed for some time, confirmed."""
+    startup = Path("/etc/frr/r1/frr.conf")
+    before = lab.running("r1")
+    whole = "\n".join(before.splitlines()[3:])
+    for era in (Legacy, Modern):
+        wire = era(gateway.url("r1"))
+        tools = tools_of(wire)
+
+        def write(name, text):
+            return wire.call("resources/write", {"uri": f"network:///file/{name}", "contents": [{"uri": f"network:///file/{name}", "mimeType": "text/plain", "text": text}]})
+        bad = write("candidate-config", whole.replace("description customer-lan", "no-such-words customer-lan")).error
+        number = bad.get("data", {}).get("networkCode", bad.get("code"))
+        report.check(f"NM-05: {era.__name__}: bad syntax is refused with its line", number == -32084 and "line" in json.dumps(bad), str(bad))
+        refused = write("running-config", whole).error
+        report.check(f"NM-05: {era.__name__}: what is read only is not written", refused.get("code") == -32602, str(refused))
+        made = write("candidate-config", whole.replace("customer-lan", f"written-{era.__name__}")).result
+        report.check(f"NM-05: {era.__name__}: a candidate is shown as a diff", f"+ description written-{era.__name__}" in made["diff"], str(made)[:800])
+        report.check(f"NM-05: {era.__name__}: its resource holds it, and the device runs what it ran",
+                     f"written-{era.__name__}" in contents(wire, "file/candidate-config")["text"] and lab.running("r1") == before)
+        wire.tool(tools["network.rollback"])
+    write("startup-config", whole.replace("customer-lan", "at-the-start"))
+    report.check("NM-05: a startup configuration is not written past its commit", "at-the-start" not in startup.read_text() + lab.running("r1"))
+    wire.tool(tools["network.commit"], {"confirmed": 30})
+    wire.tool(tools["network.commit"], {"confirm": True})
+    report.check("NM-05: once confirmed it is what the device starts with", "at-the-start" in startup.read_text() and "at-the-start" in contents(wire, "file/startup-config")["text"])
+    write("candidate-config", whole)
+    wire.tool(tools["network.commit"], {"confirmed": 30})
+    wire.tool(tools["network.commit"], {"confirm": True})
+    report.check("NM-05: and back", lab.running("r1") == before and "at-the-start" not in startup.read_text())
+    refused = Modern(gateway.url("r2")).call("resources/write", {"uri": "network:///file/candidate-config", "contents": [{"text": whole}]}).error
+    report.check("NM-05: a read-only device has no such method", refused.get("code") == -32601, str(refused))
+    entries = b"".join(file.read_bytes() for file in Path(gateway.home.dir).glob("record/chain-*/entries/*.jsonl"))
+    report.check("NM-05: the gate carries and records it as what it does not know", entries.count(b"resources/write") >= 5 and lab.PASSWORD.encode() not in entries)

@@ -466,7 +466,7 @@ def main():
         report.guard("network/killed", lambda: killed(report, gateway))
         report.guard("network/all_killed", lambda: all_killed(report, gateway))
         report.guard("network/amid", lambda: amid(report, gateway))
-        for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk, asking.subscriptions, asking.pushed, asking.watching):
+        for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk, asking.subscriptions, asking.pushed, asking.watching, asking.resources, asking.writes):
             report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
         report.guard("network/controller", lambda: controller.run(report, gateway, device))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))

@@ -74,7 +74,7 @@ def start():
 
 def start_routers():
     """Brings up wires and routers, and waits until r1 reaches the network behind r3 and all its sessions stand."""
-    for path in ("/run/netns", "/run/frr", "/etc/frr", str(WORK)):
+    for path in ("/run/netns", "/run/frr", "/etc/frr", "/var/tmp", str(WORK)):
         Path(path).mkdir(parents=True, exist_ok=True)
         sh("mount", "-t", "tmpfs", "none", path)
     LOGS.mkdir()

@@ -1,12 +1,13 @@
 //! The resources of a device: contents of URIs, read from the device at the moment of the call. Hides secrets; changes nothing.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use equipment::CommandLine;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::routes;
+use super::{capabilities, crash, machine, routes};
 use crate::clock::{now, written};
 use crate::log;
 use crate::site::Site;
@@ -14,6 +15,8 @@ use crate::site::Site;
 const DATA: &str = "application/yang-data+json";
 /// Type of the lines of a log.
 pub(crate) const LOG: &str = "text/plain;charset=utf-8";
+const JSON: &str = "application/json";
+const CRASHINFO: &str = "/crashinfo";
 const SCHEME: &str = "network:///";
 const IPV4: &str = "routing/ipv4/route-table";
 const IPV6: &str = "routing/ipv6/route-table";
@@ -25,15 +28,21 @@ const LINES: usize = 10_000;
 pub(crate) fn resources(site: &Site) -> Vec<Value> {
     let resource = |path: &str, name: &str, kind: &str, meta: Value| json!({ "uri": format!("network:///{path}"), "name": name, "mimeType": kind, "_meta": meta });
     let read_only = || json!({ "readOnly": true });
+    let writable = || json!({ "readOnly": !can_write(site) });
+    let and_read_only = |mut meta: Value| {
+        meta["readOnly"] = true.into();
+        meta
+    };
     let mut all = vec![
         resource("interfaces", "interfaces", DATA, read_only()),
         resource("routing/ipv4/route-table", "ipv4-routes", DATA, read_only()),
         resource("routing/ipv6/route-table", "ipv6-routes", DATA, read_only()),
-        resource("system/cpu-utilization", "cpu", "application/json", json!({ "readOnly": true, "unit": "percent", "precision": 0.1 })),
-        resource("system/memory-summary", "memory", "application/json", json!({ "readOnly": true, "unit": "bytes", "precision": 1024 })),
+        resource("system/cpu-utilization", "cpu", "application/json", and_read_only(machine::cpu_meta())),
+        resource("system/memory-summary", "memory", "application/json", and_read_only(machine::memory_meta())),
         resource("file/running-config", "running-config", "text/plain", read_only()),
-        resource("file/startup-config", "startup-config", "text/plain", read_only()),
-        resource("file/candidate-config", "candidate-config", "text/plain", read_only()),
+        resource("file/startup-config", "startup-config", "text/plain", writable()),
+        resource("file/candidate-config", "candidate-config", "text/plain", writable()),
+        resource("capabilities", "capabilities", "application/json", read_only()),
     ];
     all.retain(|one| is_served(site, one["uri"].as_str().unwrap_or_default()));
     all
@@ -46,6 +55,7 @@ pub(crate) fn templates(site: &Site) -> Vec<Value> {
     let mut all = vec![
         template("interface/{+name}", "interface", DATA),
         template("log/syslog/last{count}", "syslog", "text/plain;charset=utf-8"),
+        template("file/{slot}/crashinfo", "crashinfo", "application/json"),
         template("routing/ipv4/route-table{?cursor}", "ipv4-routes-page", DATA),
         template("routing/ipv6/route-table{?cursor}", "ipv6-routes-page", DATA),
     ];
@@ -60,8 +70,13 @@ fn is_served(site: &Site, uri: &str) -> bool {
     match begins(&["interface", "routing/"]) {
         true => site.backend.netconf().is_err() && site.settings.dialect == CommandLine::Frr,
         false if path == "file/candidate-config" => site.backend.check_undo().is_ok(),
-        false => site.backend.is_local() || !begins(&["system/", "log/", "file/startup-config"]),
+        false => site.backend.is_local() || begins(&["file/running-config", "capabilities"]),
     }
+}
+
+/// Checks that `resources/write` makes a candidate on this device.
+pub(crate) fn can_write(site: &Site) -> bool {
+    site.backend.is_local() && !site.settings.read_only
 }
 
 /// Content of a resource at one moment.
@@ -90,7 +105,7 @@ impl<'a> Answers<'a> {
             let table = self.routes(path).await?;
             let (page, next) = routes::page(&table, None)?;
             let whole = routes::all(&table).to_string();
-            return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, page, next), whole }));
+            return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, (page, json!({})), next), whole }));
         }
         let Some(result) = self.read(uri, None).await? else { return Ok(None) };
         let whole = result["contents"][0]["text"].as_str().unwrap_or_default().to_owned();
@@ -104,31 +119,41 @@ impl<'a> Answers<'a> {
         }
         let (path, query) = parts(uri);
         let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
-        let (kind, data, next) = match path {
+        let (kind, data, next, meta) = match path {
+            "capabilities" => (JSON, capabilities::network(self.site), None, json!({})),
             "interfaces" => {
                 let all = self.table("show interface json").await?;
                 let all: Vec<Value> = all.as_object().into_iter().flatten().map(|(name, facts)| interface(name, facts)).collect();
-                (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None)
+                (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None, interface_meta(&Value::Null))
             }
             IPV4 | IPV6 => {
                 let (page, next) = routes::page(&self.routes(path).await?, cursor)?;
-                (DATA, page, next)
+                (DATA, page, next, json!({}))
             }
-            "system/cpu-utilization" => ("application/json", cpu().await?, None),
-            "system/memory-summary" => ("application/json", memory()?, None),
+            "system/cpu-utilization" => (JSON, machine::cpu().await?, None, machine::cpu_meta()),
+            "system/memory-summary" => (JSON, machine::memory()?, None, machine::memory_meta()),
             _ => match path.split_once('/') {
                 Some(("interface", name)) => {
                     let name = name.replace("%2F", "/").replace("%2f", "/");
                     let all = self.table("show interface json").await?;
                     let Some(facts) = all.get(&name) else { return Ok(None) };
-                    (DATA, json!({ "openconfig-interfaces:interface": interface(&name, facts) }), None)
+                    (DATA, json!({ "openconfig-interfaces:interface": interface(&name, facts) }), None, interface_meta(facts))
                 }
-                Some(("file", name)) => return Ok(Some(plain(uri, "text/plain", &file(self.site, name).await?, json!({})))),
+                Some(("file", name)) if name.ends_with(CRASHINFO) => {
+                    let daemon = crashed(name).unwrap_or_default();
+                    let reports = crash::reports(Path::new(crash::CRASHES), daemon);
+                    let time = reports.first().map_or(Value::Null, |newest| newest["time"].clone());
+                    (JSON, reports.into(), None, json!({ "hardware-slot": daemon, "sourceTime": time }))
+                }
+                Some(("file", name)) => {
+                    let text = file(self.site, name).await?;
+                    return Ok(Some(plain(uri, "text/plain", &text, json!({ "sourceTime": changed_at(self.site, name) }))));
+                }
                 Some(_) if path.starts_with(LAST) => return log(self.site, uri).await.map(Some),
                 _ => return Ok(None),
             },
         };
-        Ok(Some(structured(self.site, uri, kind, data, next)))
+        Ok(Some(structured(self.site, uri, kind, (data, meta), next)))
     }
 
     async fn routes(&mut self, path: &str) -> Result<Value, Fault> {
@@ -154,9 +179,9 @@ pub(crate) async fn read(site: &Site, uri: &str, cursor: Option<&str>) -> Result
 pub(crate) fn is_known(site: &Site, uri: &str) -> bool {
     let (path, _) = parts(uri);
     let is_path = match path.split_once('/') {
-        None => path == "interfaces",
+        None => matches!(path, "interfaces" | "capabilities"),
         Some(("interface", name)) => !name.is_empty(),
-        Some(("file", name)) => matches!(name, "running-config" | "startup-config" | "candidate-config"),
+        Some(("file", name)) => matches!(name, "running-config" | "startup-config" | "candidate-config") || crashed(name).is_some(),
         Some(("log", _)) => log_count(uri).is_some(),
         Some(_) => matches!(path, IPV4 | IPV6 | "system/cpu-utilization" | "system/memory-summary"),
     };
@@ -166,6 +191,14 @@ pub(crate) fn is_known(site: &Site, uri: &str) -> bool {
 /// Number of lines in the URI of a log.
 pub(crate) fn log_count(uri: &str) -> Option<usize> {
     parts(uri).0.strip_prefix(LAST)?.parse().ok()
+}
+
+/// Daemon in `{slot}/crashinfo`: the slots of FRR are its daemons.
+fn crashed(name: &str) -> Option<&str> {
+    let daemon = name.strip_suffix(CRASHINFO)?;
+    let is_plain =
+        (1..=32).contains(&daemon.len()) && daemon.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    is_plain.then_some(daemon)
 }
 
 /// Path and query of a URI.
@@ -191,9 +224,20 @@ pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     Ok(site.redactor.text(&text))
 }
 
-fn startup(site: &Site) -> Result<String, Fault> {
+/// File of the configuration that FRR starts with.
+fn startup_file(site: &Site) -> String {
     let below = site.settings.pathspace.as_deref().map(|name| format!("{name}/")).unwrap_or_default();
-    let path = format!("/etc/frr/{below}frr.conf");
+    format!("/etc/frr/{below}frr.conf")
+}
+
+/// Time of the last change of a configuration, where the device keeps one.
+fn changed_at(site: &Site, name: &str) -> Option<String> {
+    let changed = (name == "startup-config").then(|| std::fs::metadata(startup_file(site)).ok()?.modified().ok()).flatten()?;
+    Some(written(u64::try_from(changed.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()?))
+}
+
+fn startup(site: &Site) -> Result<String, Fault> {
+    let path = startup_file(site);
     std::fs::read_to_string(&path).map_err(|error| Fault::new(Code::ConfigIncompatible, format!("{path}: {error}")).at("startup-config"))
 }
 
@@ -206,6 +250,16 @@ async fn log(site: &Site, uri: &str) -> Result<Value, Fault> {
     let time = lines.iter().rev().find_map(|(_, message)| u64::try_from(message.time?).ok()).map(written);
     let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
     Ok(plain(uri, LOG, &site.redactor.text(&text), json!({ "sourceTime": time, "lines": lines.len() })))
+}
+
+/// Units, and attributes of the hardware of an interface.
+fn interface_meta(facts: &Value) -> Value {
+    let mut meta = json!({ "unit": { "mtu": "bytes" } });
+    if let Some(address) = facts.get("hardwareAddress") {
+        meta["hardware-address"] = address.clone();
+        meta["hardware-type"] = facts["type"].clone();
+    }
+    meta
 }
 
 fn interface(name: &str, facts: &Value) -> Value {
@@ -230,35 +284,6 @@ fn interface(name: &str, facts: &Value) -> Value {
     })
 }
 
-/// Load of the processors of this machine over a fifth of a second, in percent.
-async fn cpu() -> Result<Value, Fault> {
-    let before = ticks()?;
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    let after = ticks()?;
-    let (all, idle) = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
-    let percent = if all == 0 { 0.0 } else { (1000.0 * (all - idle.min(all)) as f64 / all as f64).round() / 10.0 };
-    Ok(json!({ "utilization": percent }))
-}
-
-fn ticks() -> Result<(u64, u64), Fault> {
-    let text = from_proc("stat")?;
-    let numbers: Vec<u64> = text.lines().next().unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    Ok((numbers.iter().take(8).sum(), numbers.iter().skip(3).take(2).sum()))
-}
-
-fn memory() -> Result<Value, Fault> {
-    let text = from_proc("meminfo")?;
-    let bytes = |name: &str| {
-        let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        rest.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).map(|kib| kib * 1024)
-    };
-    Ok(json!({ "total": bytes("MemTotal"), "available": bytes("MemAvailable"), "free": bytes("MemFree") }))
-}
-
-fn from_proc(name: &str) -> Result<String, Fault> {
-    std::fs::read_to_string(format!("/proc/{name}")).map_err(|error| Fault::new(Code::ConfigIncompatible, format!("/proc/{name}: {error}")))
-}
-
 pub(crate) fn parsed(text: &str) -> Result<Value, Fault> {
     serde_json::from_str(text).map_err(|error| Fault::new(Code::Unreachable, format!("the device's JSON can't be read: {error}")))
 }
@@ -269,9 +294,9 @@ fn plain(uri: &str, kind: &str, text: &str, mut meta: Value) -> Value {
 }
 
 /// Contents as MCP has them (`text`) and as the draft has them (`data`).
-fn structured(site: &Site, uri: &str, kind: &str, mut data: Value, next: Option<String>) -> Value {
+fn structured(site: &Site, uri: &str, kind: &str, (mut data, mut meta): (Value, Value), next: Option<String>) -> Value {
     site.redactor.value(&mut data);
-    let meta = json!({ "readAt": written(now().wall) });
+    meta["readAt"] = written(now().wall).into();
     let mut result = json!({ "contents": [{ "uri": uri, "mimeType": kind, "text": data.to_string(), "data": data, "_meta": meta }] });
     if let Some(next) = next {
         result["_meta"] = json!({ "nextCursor": next });

@@ -121,19 +121,32 @@ async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fa
             let content = reads::file(site, name).await?;
             Ok(answer(&content, json!({ "filename": name, "content": content })))
         }
-        "network.file.push" => {
-            if !matches!(text(arguments, "filename")?, "candidate-config" | "running-config") {
-                return Err(invalid(
-                    "`filename` is candidate-config: a commit applies it, and its confirmation writes what the device starts with",
-                ));
-            }
-            let whole = text(arguments, "content")?.to_owned();
-            Ok(shown(site, &site.edit(&site.caller, Edits::Whole(whole)).await?))
-        }
+        "network.file.push" => push(site, text(arguments, "filename")?, text(arguments, "content")?).await,
         "network.yang.get" => yang::get(site, arguments).await,
         "network.yang.edit" => Ok(shown(site, &yang::edit(site, &site.caller, arguments).await?)),
         _ => Err(Fault::new(Code::InvalidParams, "there is no such tool").at(tool)),
     }
+}
+
+/// Makes a whole configuration the candidate. None is written past the candidate: a commit applies it for some time, and its confirmation
+/// writes what the device starts with.
+async fn push(site: &Site, name: &str, whole: &str) -> Result<Value, Fault> {
+    if !matches!(name, "candidate-config" | "running-config" | "startup-config") {
+        return Err(invalid("`filename` is candidate-config, running-config or startup-config"));
+    }
+    Ok(shown(site, &site.edit(&site.caller, Edits::Whole(whole.to_owned())).await?))
+}
+
+/// Writes a resource: the same as pushing a file of its name.
+pub(crate) async fn write(site: &Site, params: &Arguments) -> Result<Value, Fault> {
+    let uri = text(params, "uri")?;
+    let name = uri.strip_prefix("network:///file/").filter(|name| matches!(*name, "candidate-config" | "startup-config"));
+    let name = name.ok_or_else(|| invalid("network:///file/candidate-config and network:///file/startup-config can be written"))?;
+    let of = |holder: &Value| holder.get("text").or_else(|| holder.get("data")).and_then(Value::as_str).map(str::to_owned);
+    let listed = params.get("contents").and_then(|contents| of(contents.get(0).unwrap_or(contents)));
+    let beside = ["text", "data", "content"].into_iter().find_map(|name| params.get(name)?.as_str().map(str::to_owned));
+    let whole = listed.or(beside).ok_or_else(|| invalid("`contents` holds one item with the configuration as `text`"))?;
+    push(site, name, &whole).await
 }
 
 async fn exec(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {

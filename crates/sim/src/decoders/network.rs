@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use net_proto::dialect::{CommandClass, Dialect, Terminal, TerminalEvent};
 use net_proto::inventory::{Inventory, InventoryFile};
-use net_proto::log::{Arrival, LogFramer, LogMessage};
+use net_proto::log::{Arrival, FileLines, LogFramer, LogMessage};
 use net_proto::netconf::{DeviceMessage, EditOperation, Framer, NetconfCapabilities, NodePath, XmlTree, read};
 use net_proto::prompt::{CallAnswer, OVER, PromptDevice, PromptState};
 use net_proto::redact::{MARK, Redactor};
@@ -61,8 +61,10 @@ pub(super) fn frames(data: &[u8]) {
 /// The first byte is the length of the pieces. Each message of a stream is read, and its severity is one.
 pub(super) fn syslog(data: &[u8]) {
     let Some((length, bytes)) = data.split_first() else { return };
-    let mut framer = LogFramer::default();
+    let (mut framer, mut file) = (LogFramer::default(), FileLines::default());
     for piece in bytes.chunks(usize::from(*length).max(1)) {
+        let lines = file.receive(piece);
+        assert!(lines.iter().all(|line| !line.is_empty() && !line.contains('\n')));
         framer.receive(piece);
         while let Some(message) = framer.message() {
             assert!(message.len() <= net_proto::log::LONGEST);
