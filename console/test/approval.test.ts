@@ -30,6 +30,14 @@ describe('what is signed', () => {
     expect(await deceit(more)).toBeNull();
     expect(await deceit({ ...more, others: '{"task":{"ttl":1}}' })).toMatch(/other members/);
     expect(await deceit({ ...more, others: '' })).toMatch(/another kind/);
+    const seen = await approval({ preview: '- a\n+ b' });
+    seen.challenge = seen.challenge.replace('-v1"', `-v3","preview_sha256":"${hex(await sha256('- a\n+ b'))}"`);
+    seen.digest = hex(await sha256(seen.challenge));
+    expect(await deceit(seen)).toBeNull();
+    expect(await deceit({ ...seen, preview: '- a' })).toMatch(/another preview/);
+    const { preview: _, ...unseen } = seen;
+    expect(await deceit(unseen)).toMatch(/another kind/);
+    expect(await deceit(await approval({ preview: '- a' }))).toMatch(/another kind/);
     for (const [lie, said] of lies) expect(await deceit(await approval(lie)), JSON.stringify(lie)).toMatch(said);
   });
   it('of a grant says what was asked for, or the page says what does not', async () => {

@@ -5,6 +5,7 @@ The device is the judge, as everywhere here.
 """
 import json
 import os
+import re
 import subprocess
 
 from gateway import Gateway
@@ -44,7 +45,7 @@ def run(report):
         held = device.call("network.commit", **commit)
         report.check("AX-46: a commit waits for a person", held.get("isError") and "was not called" in json.dumps(held), str(held)[:400])
         [one] = waiting()
-        report.check("NM-09: whoever may agree sees the diff", "- description customer-lan\n+ description seen by a person\n" in one["preview"]
+        report.check("NM-09: whoever may agree sees the diff", re.search(r"^- description .*\n\+ description seen by a person$", one["preview"], re.M)
                      and shown["hash"] in one["preview"] and "preview_sha256" in one["challenge"], str(one.get("preview")))
         report.check("NM-12: without secrets", lab.PASSWORD not in json.dumps(one))
         approve(one)
