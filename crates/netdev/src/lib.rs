@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub use device::Compat;
 pub use equipment::{DeviceSettings, Devices, PASSWORD, password};
 pub use guard::guard;
-pub use net_proto::fault::Fault;
+pub use net_proto::fault::{Code, Fault};
 pub use site::{ChangeState, Site};
 
 /// Longest time for a first look at a device.

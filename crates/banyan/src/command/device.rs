@@ -271,6 +271,10 @@ fn done(text: &str, shape: &serde_json::Value, output: &Output) -> Result<(), Fa
 }
 
 fn failed(fault: &netdev::Fault) -> Failure {
+    if fault.code == netdev::Code::InvalidParams {
+        // The arguments are ours: the change of the device is not what the command is for.
+        return Failure::Failed(format!("{}\n  `banyan device list` shows the changes", printable(&fault.detail)));
+    }
     Failure::Failed(format!("{}\n  {}", printable(&fault.to_string()), fault.code.recovery()))
 }
 
