@@ -312,6 +312,46 @@ async fn no_preview_is_asked_for_where_none_is_wanted() {
 }
 
 #[tokio::test]
+async fn a_grant_lets_out_unseen_unless_previews_are_required() {
+    bounded(async {
+        for (demand, looks) in [("offered", 0), ("required", 1)] {
+            let room = Room::start(&GATED.replace("mode", &format!("preview = \"{demand}\"\nmode")), "").await;
+            let expires = room.world.gateway.approvals(false).await.unwrap().now + 60;
+            let terms = json!({"tool": "lamps.*", "caller": "*", "any_other": true, "expires": expires});
+            let asked = room.person.admin.post("/-/grants/statement", &json!({ "terms": terms })).await.unwrap();
+            let asked: Value = serde_json::from_slice(&asked).unwrap();
+            let proof = room.person.proof(asked["text"].as_str().unwrap());
+            room.person.admin.post("/-/grants", &json!({"id": asked["id"], "terms": terms, "proofs": [proof]})).await.unwrap();
+            assert_eq!(text(&room.call("set").await), "done", "{demand}");
+            assert_eq!(room.heard().iter().filter(|tool| *tool == "look").count(), looks, "{demand}");
+            let bare = room.call("plain").await;
+            assert_eq!(bare["error"]["data"]["reason"] == "no_preview", demand == "required", "{bare}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_preview_is_found_behind_another_gate() {
+    bounded(async {
+        let (lamps, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(lamps.path().join("preview"), r#"{"text":"+ on"}"#).unwrap();
+        let lower = World::start(&format!("{}{}", mount("lamps", &lamps, "near"), mount("twin", &lamps, "far"))).await;
+        let root = recording(state, &format!("{GATED}[mount.low]\nurl = \"http://{}/mcp\"\ngate = true\n", lower.addr)).await;
+        let (person, client) = (Person::at(&root, 1, "anna").await, plain(&root, Era::Stateless).await);
+        client.tool("low__lamps__set", json!({"lamp": 1})).await;
+        let shown = person.waiting(&root).await;
+        assert_eq!((shown.preview.as_deref(), shown.preview_missing.as_deref()), (Some("+ on"), None));
+        person.approve(&shown).await;
+        assert_eq!(text(&client.tool("low__lamps__set", json!({"lamp": 1})).await), "done");
+        client.tool("low__lamps__stray", json!({})).await;
+        let stray = person.waiting(&root).await;
+        assert!(stray.preview_missing.is_some(), "`far` is a tool of another server behind that gate");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_rule_can_require_a_preview() {
     bounded(async {
         let rules = r#"
