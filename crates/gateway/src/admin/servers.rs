@@ -14,7 +14,7 @@ use call::tree::view::is_gated;
 use call::words::refusal::Refusal;
 
 impl Gateway {
-    /// Finds one of `tools` as [`ToolRow::find`] does, with the definition as the server wrote it and the MCP-AX annotations.
+    /// Finds one of `tools` as `ToolRow::find` does, with the definition as the server wrote it and the MCP-AX annotations.
     pub(super) fn definition(&self, tools: &[ToolRow], name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
         let tool = ToolRow::find(tools, name).cloned().ok_or_else(none)?;

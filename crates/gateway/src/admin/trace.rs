@@ -18,7 +18,7 @@ use call::words::refusal::{Refusal, RefusalKind};
 use call::words::view_key::ViewKey;
 
 impl Gateway {
-    /// Traces the way to a tool, found as [`ToolRow::find`] does. The last step holds a failure on the way.
+    /// Traces the way to a tool, found as `ToolRow::find` does. The last step holds a failure on the way.
     pub async fn trace(&self, request: &TraceRequest) -> Result<Trace, Refusal> {
         let tools = self.tools(None);
         let Some(tool) = ToolRow::find(&tools, &request.tool) else {

@@ -60,7 +60,7 @@ impl Viewer {
         }
     }
 
-    /// Finds a tool as [`ToolRow::find`] does. An invisible tool is answered like an absent one.
+    /// Finds a tool as `ToolRow::find` does. An invisible tool is answered like an absent one.
     pub(super) async fn tool(self, gateway: &Gateway, name: &str) -> Result<ToolDefinition, Refusal> {
         let tools = self.tools(gateway, None).await;
         gateway.definition(&tools, name)
