@@ -233,6 +233,10 @@ impl Connection {
                 Err(refusal) => self.refuse(id, refusal).await,
             };
         }
+        if self.state().running.contains_key(&id.to_string()) {
+            let message = format!("a request of the id {id} is under way: give each request an id of its own");
+            return self.refuse(Value::Null, Refusal::Rpc { code: -32600, message, data: None }).await;
+        }
         if self.state().running.len() >= UNDER_WAY {
             let message = format!("{UNDER_WAY} requests are under way: send this one again when some have been answered");
             return self.refuse(id, Refusal::Rpc { code: -32000, message, data: None }).await;
@@ -248,14 +252,15 @@ impl Connection {
         let task = tokio::spawn(async move {
             // Waits until it is known as running, so that it can't end before.
             let _known = begin.await;
-            let done = protocol::answer(&*server, &request, &method, &params).await;
-            connection.state().running.remove(&id.to_string());
+            let (done, key) = (protocol::answer(&*server, &request, &method, &params).await, id.to_string());
             match done {
                 Ok(result) | Err(Refusal::InputRequired(result)) => {
                     connection.reply(id, protocol::finish(&*server, request.era, &method, result)).await;
                 }
                 Err(refusal) => connection.refuse(id, refusal).await,
             }
+            // Under way until its answer is on the way: a client that reads nothing has no more answers waiting than requests may be under way.
+            connection.state().running.remove(&key);
         });
         self.state().running.insert(key, task.abort_handle());
         let _running = started.send(());

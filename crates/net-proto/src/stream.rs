@@ -118,13 +118,16 @@ impl StreamReader {
                 self.searched = self.buffer.len();
                 return if self.buffer.len() - self.consumed > self.limit { Err(StreamError::TooLong(self.limit)) } else { Ok(None) };
             };
-            let line = self.buffer[self.consumed..end].trim_ascii();
+            let whole = &self.buffer[self.consumed..end];
+            // Spaces around the message count, as they do while the end of the line has not come.
+            if whole.len() > self.limit {
+                return Err(StreamError::TooLong(self.limit));
+            }
+            let line = whole.trim_ascii();
             let message = (!line.is_empty()).then(|| line.to_vec());
             self.consumed = end + 1;
-            match message {
-                Some(message) if message.len() > self.limit => return Err(StreamError::TooLong(self.limit)),
-                Some(message) => return Ok(Some(message)),
-                None => {}
+            if message.is_some() {
+                return Ok(message);
             }
         }
     }
@@ -227,6 +230,8 @@ mod tests {
             let longer = framing.frame(&[b'['; 51]);
             assert_eq!(read(&longer, 7, 50), (vec![], Some(StreamError::TooLong(50))), "{framing:?}");
         }
+        let spaced = [b"\r", [b'{'; 50].as_slice(), b"\n"].concat();
+        assert_eq!(read(&spaced, 9, 50), read(&spaced, 99, 50), "spaces count, however the line comes");
         // The announcement alone is refused.
         assert_eq!(read(b"\0\xff\xff\xff", 4, 1000).1, Some(StreamError::TooLong(1000)));
         assert_eq!(read(b"Content-Length: 99999999999\r\n\r\n", 99, 1000).1, Some(StreamError::TooLong(1000)));

@@ -28,6 +28,12 @@ pub(crate) struct Frr {
     dialect: Arc<Dialect>,
     /// Room for further `vtysh` beside those that run.
     room: Arc<Semaphore>,
+    /// Room for further commands of callers.
+    callers: Arc<Semaphore>,
+}
+
+fn busy() -> Fault {
+    Fault::new(Code::Timeout, "all sessions of this device are in use").retryable()
 }
 
 impl Frr {
@@ -39,11 +45,19 @@ impl Frr {
             timeout: Duration::from_secs(settings.command_timeout),
             dialect,
             room: Arc::new(Semaphore::new(SESSIONS)),
+            callers: Arc::new(Semaphore::new(SESSIONS - 1)),
         }
     }
 
-    /// Answer to one command of the exec mode.
+    /// Answer to one command of a caller. Callers leave a `vtysh` to whoever confirms or restores.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
+        let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
+        let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
+        self.executed(command).await
+    }
+
+    /// Answer to one command of the exec mode.
+    async fn executed(&self, command: &str) -> Result<String, Fault> {
         let output = self.vtysh(&["-c", command]).await?;
         match self.dialect.fault(command, &output.stdout) {
             Some(fault) => Err(fault),
@@ -56,7 +70,7 @@ impl Frr {
 
     /// The running configuration without the head lines of `vtysh`.
     pub(crate) async fn running(&self) -> Result<String, Fault> {
-        let text = self.exec("show running-config no-header").await?;
+        let text = self.executed("show running-config no-header").await?;
         // A daemon that is down shows nothing, and its lines would count as deleted.
         if text.trim_end().ends_with("end") {
             Ok(text)
@@ -107,7 +121,7 @@ impl Frr {
 
     /// Saves the running configuration for the next start of FRR.
     pub(crate) async fn save(&self) -> Result<(), Fault> {
-        self.exec("write memory").await.map(drop)
+        self.executed("write memory").await.map(drop)
     }
 
     async fn vtysh(&self, arguments: &[&str]) -> Result<ProgramOutput, Fault> {
@@ -117,7 +131,8 @@ impl Frr {
             all.extend(["-N", pathspace]);
         }
         all.extend(arguments);
-        let _one = self.room.acquire().await.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
+        let waited = tokio::time::timeout(self.timeout, self.room.acquire()).await;
+        let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
         run(&all, self.timeout, None).await
     }
 

@@ -29,6 +29,7 @@ pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>)
     let absent = |error: std::io::Error| Fault::new(Code::Unreachable, format!("{name} can't be started: {error}"));
     let mut child = command.spawn().map_err(absent)?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    let mut running = RunningGroup(group);
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let (reads_stdout, reads_stderr) = (read(child.stdout.take(), &mut stdout), read(child.stderr.take(), &mut stderr));
     let ended = tokio::time::timeout(timeout, async { tokio::join!(reads_stdout, reads_stderr, child.wait()).2 }).await;
@@ -37,6 +38,9 @@ pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>)
         return Err(Fault::from(Trouble::TooLong { limit: OUTPUT as usize }));
     }
     let (stdout, stderr) = (text(stdout), text(stderr));
+    if ended.is_ok() {
+        running.0 = None;
+    }
     match ended {
         Ok(status) => Ok(ProgramOutput { stdout, stderr, is_success: status.map_err(absent)?.success() }),
         Err(_) => {
@@ -52,6 +56,15 @@ pub(crate) fn last(text: &str) -> &str {
     let text = text.trim();
     let from = text.len().saturating_sub(600);
     (from..text.len()).find(|at| text.is_char_boundary(*at)).map_or("", |at| &text[at..])
+}
+
+/// Program with its children, which end where nobody waits for them any more.
+struct RunningGroup(Option<rustix::process::Pid>);
+
+impl Drop for RunningGroup {
+    fn drop(&mut self) {
+        kill_group(self.0);
+    }
 }
 
 /// Kills a program together with its children.

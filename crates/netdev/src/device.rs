@@ -78,6 +78,10 @@ impl Server for Device {
     }
 
     async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+        if tools::is_read(tool) {
+            let read = tools::call(&self.site, tool, arguments).await;
+            return read.or_else(|fault| refused(request.era, &self.clean(fault)));
+        }
         // A change goes on to its end in a task of its own, also where its caller is gone.
         let (site, tool, arguments) = (Arc::clone(&self.site), tool.to_owned(), arguments.clone());
         let done = tokio::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use net_proto::stream::{Framing, StreamReader};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::task::JoinHandle;
 
 use crate::device::Device;
 
@@ -32,18 +33,25 @@ where
     let (lines, input) = tokio::io::duplex(PIPE);
     let (output, answers) = tokio::io::duplex(PIPE);
     let conversation = Arc::new(Conversation::default());
-    let reading = tokio::spawn(unframe(receiver, lines, Arc::clone(&conversation)));
-    let mut writing = tokio::spawn(frame(answers, sender, conversation));
+    let _reading = StreamTask(tokio::spawn(unframe(receiver, lines, Arc::clone(&conversation))));
+    let mut writing = StreamTask(tokio::spawn(frame(answers, sender, conversation)));
     let served = tokio::select! {
         served = mcp_server::run(Arc::new(device), input, output) => served,
         // Nobody reads the answers any more.
-        _gone = &mut writing => Ok(()),
+        _gone = &mut writing.0 => return Ok(()),
     };
-    reading.abort();
-    if !writing.is_finished() && tokio::time::timeout(PATIENCE, &mut writing).await.is_err() {
-        writing.abort();
-    }
+    // The last answers; what is not read in time is given up.
+    drop(tokio::time::timeout(PATIENCE, &mut writing.0).await);
     served
+}
+
+/// Half of a stream, which is closed where its connection is given up.
+struct StreamTask(JoinHandle<io::Result<()>>);
+
+impl Drop for StreamTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Makes a line of each message.

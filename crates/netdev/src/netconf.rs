@@ -112,13 +112,19 @@ impl Netconf {
         };
         let refusal = replied.reply.errors.iter().find(|error| error.severity != "warning");
         refusal.map_or(Ok(()), |error| Err(Fault::from_netconf(operation, error, &Circumstances::default())))?;
+        if !matches!(operation, Operation::Get) && !replied.reply.is_ok {
+            return Err(Trouble::Garbled { reason: "a reply without `<ok/>`".to_owned() }.into());
+        }
         Ok(replied)
     }
 
     /// A session in the middle of an exchange is of no use to anybody else, so none is kept meanwhile.
     async fn exchange(&self, turn: &mut SessionTurn<'_>, request: &NetconfRequest<'_>) -> Result<NetconfReply, Trouble> {
         let mut session = turn.take().ok_or(Trouble::Busy)?;
-        let replied = session.ask(request, self.timeout).await?;
+        // A large commit may take longer than other requests, and as long as the window leaves.
+        let window = if let NetconfRequest::ConfirmedCommit { seconds, .. } = request { *seconds } else { 0 };
+        let patience = self.timeout.max(Duration::from_secs(window.into()));
+        let replied = session.ask(request, patience).await?;
         **turn = Some(session);
         Ok(replied)
     }

@@ -109,7 +109,10 @@ impl Site {
             owner: change.map(|change| change.owner.clone()),
             deadline: deadline.map(|deadline| written(now.wall.saturating_add(deadline.left(&now)))),
             seconds_left: deadline.map(|deadline| deadline.left(&now).div_ceil(1000)),
-            reason: change.and_then(|change| change.reason.clone()),
+            reason: change.and_then(|change| change.reason.clone()).map(|reason| match reason {
+                Reason::Differs(detail) => Reason::Differs(self.redactor.text(&detail)),
+                reason @ (Reason::Timeout | Reason::Asked(_) | Reason::Interrupted) => reason,
+            }),
         })
     }
 
@@ -177,11 +180,13 @@ impl Site {
         }
     }
 
-    /// Confirms the pending change; answers true if the device saved the new configuration as well.
+    /// Confirms the pending change, for its owner or for a person at the command line (`None`); answers true if the device saved the new
+    /// configuration as well.
     ///
     /// # Errors
-    /// Nothing is pending, the deadline is over, or the record can't be written.
-    pub async fn confirm(&self, is_person: bool) -> Result<bool, Fault> {
+    /// Nothing is pending, the change is another's, the deadline is over, or the record can't be written.
+    pub async fn confirm(&self, caller: Option<&str>) -> Result<bool, Fault> {
+        let is_person = caller.is_none();
         if !is_person && self.settings.confirmation == Confirmation::Person {
             let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
             return Err(Fault::new(Code::AccessDenied, detail));
@@ -190,22 +195,25 @@ impl Site {
             self.may_change()?;
         }
         let lock = self.store.lock(PATIENCE).await?;
-        let transaction = Transaction::confirm(&self.store.load()?, &now())?;
+        let record = self.store.load()?;
+        belongs(&record, caller)?;
+        let transaction = Transaction::confirm(&record, &now())?;
         let (_, outcome) = drive(self, transaction, &lock).await;
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }
 
-    /// Takes a pending change back, or lets go of the candidate.
+    /// Takes a pending change back, or lets go of the candidate: for its owner `who`, or for a person of that name.
     ///
     /// # Errors
-    /// Nothing is pending or open, another owns the candidate, or the old configuration does not come back.
-    pub async fn roll_back(&self, who: &str) -> Result<(), Fault> {
+    /// Nothing is pending or open, the change is another's, or the old configuration does not come back.
+    pub async fn roll_back(&self, who: &str, is_person: bool) -> Result<(), Fault> {
         self.backend.check_undo()?;
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         if record.pending().is_none() {
             return self.keep(&discard(&record, who, &now())?);
         }
+        belongs(&record, (!is_person).then_some(who))?;
         let transaction = Transaction::roll_back(record, Reason::Asked(who.to_owned()))?;
         drive(self, transaction, &lock).await.1.map(drop)
     }
@@ -286,6 +294,17 @@ impl Site {
 }
 
 /// Removes a file with secrets; a file that is left is overwritten by the next change, and only the owner can read it.
+/// Checks that the pending change is the caller's; a person (`None`) may settle any.
+fn belongs(record: &ChangeRecord, caller: Option<&str>) -> Result<(), Fault> {
+    match (record.pending(), caller) {
+        (Some(change), Some(caller)) if change.owner != caller => {
+            let detail = format!("the change belongs to {}: only its owner or a person settles it", change.owner);
+            Err(Fault::new(Code::AccessDenied, detail))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn forget(file: &Path) {
     drop(std::fs::remove_file(file));
 }

@@ -164,6 +164,10 @@ def session(report, port, gateway, agent):
                  f"{code} {detail}")
     committed = controller.ask("tools/call", {"name": "network.commit", "arguments": {"confirmed": 30}})
     report.check("NM-11: 8.4, it is committed for a time", "description by the controller" in lab.running("r1"), str(committed)[:400])
+    code, detail = agent.code("network.commit", confirm=True)
+    report.check("NM-09: nobody else confirms it", code == -32083 and "controller.example" in detail, f"{code} {detail}")
+    code, detail = agent.code("network.rollback")
+    report.check("NM-09: nor takes it back", code == -32083 and "controller.example" in detail, f"{code} {detail}")
     kept = controller.ask("tools/call", {"name": "network.commit", "arguments": {"confirm": True}})
     report.equal("NM-11: 8.4, and confirmed", kept["result"].get("status"), "confirmed")
     report.check("NM-11: it is in the status of the device", "controller.example: confirmed" in gateway.told("device", "status", "r1", "--config", os.path.join(gateway.home.dir, "banyan.toml")))
@@ -190,5 +194,16 @@ def strangers(report, port):
     full = [Controller(port, "lines", "controller") for _ in range(7)]
     report.check("NM-11: a controller has eight connections", all("result" in one.initialize() for one in full) and refused(port, "controller"))
     report.check("NM-11: none of this touched another connection", "result" in other.ask("ping"))
-    for one in (other, *full):
+    for one in full:
         one.stream.close()
+    report.check("NM-11: who leaves makes room", until(10, lambda: not refused(port, "controller")))
+    greedy = Controller(port, "lines", "controller")
+    greedy.initialize()
+    ping = json.dumps({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {"name": "network.cli.exec", "arguments": {"cmd": "ping 127.0.0.1"}}})
+    greedy.raw(((ping + "\n") * 50).encode())
+    refusals = [greedy.read() for _ in range(49)]
+    report.check("NM-11: requests of one id do not pile up", all(one.get("error", {}).get("code") == -32600 for one in refusals), str(refusals[:2]))
+    shown = other.ask("tools/call", {"name": "network.cli.exec", "arguments": {"cmd": "show version"}})
+    report.check("NM-11: and leave others their turn", "FRR" in json.dumps(shown), str(shown)[:400])
+    greedy.stream.close()
+    other.stream.close()

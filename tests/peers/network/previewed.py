@@ -42,6 +42,9 @@ def run(report):
         before = lab.running("r1")
         shown = device.change("interface lan0", "description seen by a person")
         commit = {"confirmed": 30, "hash": shown["hash"]}
+        for about, arguments in (("that leaves out the hash", {"confirmed": 30}), ("with arguments of another tool", {**commit, "commands": ["hostname r1"]})):
+            refused = device.wire.tool(device.named["network.commit"], arguments).error
+            report.equal(f"AX-46: a commit {about} has no preview, so it waits for nobody", (refused or {}).get("data", {}).get("reason"), "no_preview")
         held = device.call("network.commit", **commit)
         report.check("AX-46: a commit waits for a person", held.get("isError") and "was not called" in json.dumps(held), str(held)[:400])
         [one] = waiting()

@@ -1,7 +1,7 @@
 """Runs the commands of `examples/network/README.md` in the lab as they stand there, and looks for the lines that the text shows.
 
 A line of output is found where the shown one is part of it; `…` stands for any text. `ID` in a command is the first column of the newest
-list of approvals.
+list of approvals, and `HASH` is that of the newest candidate.
 """
 import os
 import re
@@ -41,9 +41,11 @@ def run(report, banyan):
         environment = os.environ | {"HOME": home, "XDG_STATE_HOME": f"{home}/state", "PATH": f"{home}/bin:{os.environ['PATH']}"}
         shell = subprocess.Popen(["timeout", str(WITHIN), "bash"], cwd=home, env=environment, text=True, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        waiting = ""
+        waiting, made = "", ""
         for command, lines in commands():
-            output = said(shell, command.replace(" ID", f" {waiting}") if waiting else command)
+            output = said(shell, command.replace(" ID", f" {waiting}").replace("=HASH", f"={made}"))
+            if found := re.search(r'and hash: "(\w+)" applies', output):
+                made = found[1]
             if "banyan approvals" in command:
                 waiting = next((line.split()[0] for line in output.splitlines() if "pending" in line), "")
             missing = [line for line in lines if not shows(output, line)]

@@ -130,7 +130,7 @@ impl Device {
         match &self.action {
             DeviceCommand::Add(added) => add(added, place, output),
             DeviceCommand::Confirm { name } => {
-                let is_saved = settle(name, place, async |site| site.confirm(true).await)?;
+                let is_saved = settle(name, place, async |site| site.confirm(None).await)?;
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
@@ -140,7 +140,7 @@ impl Device {
             DeviceCommand::List => list(place, output),
             DeviceCommand::Listen(listen) => listen.run(place, output),
             DeviceCommand::Rollback { name } => {
-                settle(name, place, async |site| site.roll_back(&person()).await)?;
+                settle(name, place, async |site| site.roll_back(&person(), true).await)?;
                 done("rolled back", &json!({ "device": name, "status": "rolled_back" }), output)
             }
             DeviceCommand::Serve { handover, compat } => serve(handover, *compat),

@@ -105,9 +105,17 @@ impl Party {
 impl VerifiedCertificate {
     /// Reads the names; `None` without a usable one.
     fn new(names: Names) -> Option<Self> {
-        let spiffe = names.uris.iter().find(|uri| uri.starts_with("spiffe://")).map(|uri| uri.as_str().into());
+        let spiffe = names.uris.iter().find(|uri| is_spiffe_id(uri)).map(|uri| uri.as_str().into());
         let dns = || names.dns.iter().find_map(|name| Authority::of_dns_name(name)).map(|name| name.to_string().into());
         let principal = spiffe.or_else(dns)?;
         Some(Self { principal, names })
     }
+}
+
+/// Checks for a SPIFFE ID (SPIFFE-ID section 2): a trust domain and a path of few characters, 2,048 bytes at most. Names stand in texts for
+/// people and models.
+fn is_spiffe_id(uri: &str) -> bool {
+    let Some(rest) = uri.strip_prefix("spiffe://") else { return false };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/');
+    uri.len() <= 2048 && !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(is_plain)
 }

@@ -106,6 +106,10 @@ pub struct Transaction {
     persist: Option<String>,
     /// Answer to a confirmation.
     refusal: Option<Fault>,
+    /// A confirmation was sent whose answer nobody has.
+    was_sent: bool,
+    /// The new configuration was sent, and the device has not answered: it may still begin to run.
+    is_unknown: bool,
     /// Failure for the caller.
     fault: Option<Fault>,
     outcome: Option<ChangeOutcome>,
@@ -169,7 +173,7 @@ impl Transaction {
 
     /// Goes on with a confirmation of unknown outcome: the device tells.
     pub fn settle(record: ChangeRecord) -> Self {
-        Self::new(record, ChangeStep::Confirm)
+        Self { was_sent: true, ..Self::new(record, ChangeStep::Confirm) }
     }
 
     /// Begins to bring the old configuration back.
@@ -190,7 +194,18 @@ impl Transaction {
     }
 
     fn new(record: ChangeRecord, step: ChangeStep) -> Self {
-        Self { record, step, window: 0, tries: 0, persist: None, refusal: None, fault: None, outcome: None }
+        Self {
+            record,
+            step,
+            window: 0,
+            tries: 0,
+            persist: None,
+            refusal: None,
+            was_sent: false,
+            is_unknown: false,
+            fault: None,
+            outcome: None,
+        }
     }
 
     /// The present record.
@@ -243,7 +258,10 @@ impl Transaction {
             (ChangeStep::Arm, StepResult::Done) => ChangeStep::Apply,
             (ChangeStep::Arm, StepResult::Failed(fault)) => self.disarmed(fault),
             // Only reading back tells: acknowledgements get lost, and devices acknowledge what they did not do.
-            (ChangeStep::Apply, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::ReadBack),
+            (ChangeStep::Apply, StepResult::Failed(fault)) => {
+                self.is_unknown = matches!(fault.code, Code::Timeout | Code::Unreachable);
+                self.noted(fault, ChangeStep::ReadBack)
+            }
             (ChangeStep::Apply, _) => ChangeStep::ReadBack,
             (ChangeStep::ReadBack, StepResult::Running(text)) => self.compared(&text),
             (ChangeStep::Check, StepResult::Done) => self.applied(now),
@@ -254,7 +272,13 @@ impl Transaction {
             }
             (ChangeStep::KeepApplied, _) => self.ended(ChangeOutcome::Committed),
             // The record on the disk says that the change is pending, which brings the old configuration back as well.
-            (ChangeStep::KeepRolling, _) => ChangeStep::Look,
+            (ChangeStep::KeepRolling, _) => {
+                if self.is_unknown {
+                    ChangeStep::Restore
+                } else {
+                    ChangeStep::Look
+                }
+            }
             (ChangeStep::Look | ChangeStep::Compare, StepResult::Running(text)) => self.looked(&text),
             (ChangeStep::Look, _) => ChangeStep::Restore,
             (ChangeStep::Restore, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::Compare),
@@ -366,14 +390,19 @@ impl Transaction {
                 self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::KeepLost)
             }
             Some(refusal) if matches!(refusal.code, Code::Timeout | Code::Unreachable) => {
+                self.was_sent = true;
                 if self.tries < TRIES {
                     self.tries += 1;
                     return ChangeStep::Confirm;
                 }
                 self.noted(refusal, ChangeStep::End)
             }
+            Some(refusal) if !self.was_sent || !matches!(refusal.code, Code::ConfirmedCommitTimeout | Code::InvalidParams) => {
+                self.change(|change| change.phase = Phase::Applied);
+                self.noted(refusal, ChangeStep::KeepRefused)
+            }
             // Nothing waits for a confirmation, and the change runs: an earlier confirmation arrived.
-            None | Some(Fault { code: Code::ConfirmedCommitTimeout | Code::InvalidParams, .. }) => {
+            Some(_) | None => {
                 self.change(|change| {
                     change.phase = Phase::Confirmed;
                     change.deadline = None;
@@ -383,10 +412,6 @@ impl Transaction {
                     self.fault = Some(Fault::new(Code::ConfigIncompatible, detail));
                 }
                 ChangeStep::KeepConfirmed
-            }
-            Some(refusal) => {
-                self.change(|change| change.phase = Phase::Applied);
-                self.noted(refusal, ChangeStep::KeepRefused)
             }
         }
     }

@@ -9,71 +9,56 @@ use serde_json::{Value, json};
 use super::tools::{answer, commands, text};
 use crate::site::{Preview, Site};
 
-/// Preview of every change but of a rollback, whose arguments are those of a commit.
-const CHANGE: &str = "network.preview";
-const ROLLBACK: &str = "network.preview.rollback";
+/// Changes, each with the tool that previews the change: which one is meant is never guessed from arguments.
+const PREVIEWS: [(&str, &str); 4] = [
+    ("network.cli.configure", "network.preview.configure"),
+    ("network.commit", "network.preview.commit"),
+    ("network.file.push", "network.preview.push"),
+    ("network.rollback", "network.preview.rollback"),
+];
 /// Member of a tool's `_meta` by which a gate finds the preview (docs/approvals.md).
 const META: &str = "io.banyan/preview";
 
 /// Adds the previews to the tools of a device, and names them at the changes that the device has.
 pub(super) fn offer(tools: &mut Vec<Value>) {
-    for tool in tools.iter_mut() {
-        let preview = match tool["name"].as_str() {
-            Some("network.cli.configure" | "network.commit" | "network.file.push") => CHANGE,
-            Some("network.rollback") => ROLLBACK,
-            _ => continue,
-        };
-        if tool["available"] == false {
-            continue;
-        }
-        tool["_meta"] = json!({ META: { "tool": preview } });
-    }
     let reads = json!({ "readOnlyHint": true, "openWorldHint": false });
-    let text = json!({ "type": "string" });
-    let properties = json!({
-        "commands": { "type": "array", "items": text }, "filename": text, "content": text,
-        "confirmed": { "type": "integer", "minimum": 1 }, "confirm": { "type": "boolean" }, "hash": text,
-    });
-    tools.push(json!({
-        "name": CHANGE,
-        "description": "Shows the diff that network.cli.configure, network.file.push or network.commit would make with the same arguments. Changes nothing, and keeps no candidate",
-        "inputSchema": { "type": "object", "properties": properties, "additionalProperties": false },
-        "annotations": reads,
-    }));
-    tools.push(json!({
-        "name": ROLLBACK,
-        "description": "Shows the diff that network.rollback would take back. Changes nothing",
-        "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
-        "annotations": reads,
-    }));
+    let mut previews = Vec::new();
+    for tool in tools.iter_mut() {
+        let preview = PREVIEWS.iter().find(|(change, _)| tool["name"] == *change && tool["available"] != false);
+        let Some((change, preview)) = preview else { continue };
+        tool["_meta"] = json!({ META: { "tool": preview } });
+        previews.push(json!({
+            "name": preview,
+            "description": format!("Shows the diff that {change} would make with the same arguments. Changes nothing, and keeps no candidate"),
+            "inputSchema": tool["inputSchema"],
+            "annotations": reads,
+        }));
+    }
+    tools.append(&mut previews);
 }
 
 /// Checks for a preview.
 pub(super) fn is_preview(tool: &str) -> bool {
-    matches!(tool, CHANGE | ROLLBACK)
+    PREVIEWS.iter().any(|(_, preview)| tool == *preview)
 }
 
 /// Previews a call.
 pub(super) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
     site.backend.check_undo()?;
-    if tool == ROLLBACK {
-        let (shown, _) = site.candidate_on().await?;
-        let about = if shown.change.phase == Phase::Open {
-            "Lets go of the candidate:"
-        } else {
-            "Brings the old configuration back, and takes away:"
-        };
-        return Ok(described(about, &shown));
+    let about = "Makes this the candidate, which a commit would apply:";
+    match tool {
+        "network.preview.configure" => Ok(described(about, &site.foresee(&site.caller, Edits::Commands(commands(arguments)?)).await?)),
+        "network.preview.push" => {
+            Ok(described(about, &site.foresee(&site.caller, Edits::Whole(text(arguments, "content")?.to_owned())).await?))
+        }
+        "network.preview.commit" => commit(site, arguments).await,
+        _ => {
+            let (shown, _) = site.candidate_on().await?;
+            let is_open = shown.change.phase == Phase::Open;
+            let about = if is_open { "Lets go of the candidate:" } else { "Brings the old configuration back, and takes away:" };
+            Ok(described(about, &shown))
+        }
     }
-    if arguments.contains_key("commands") || arguments.contains_key("lines") {
-        let shown = site.foresee(&site.caller, Edits::Commands(commands(arguments)?)).await?;
-        return Ok(described("Makes this the candidate, which a commit would apply:", &shown));
-    }
-    if arguments.contains_key("content") {
-        let shown = site.foresee(&site.caller, Edits::Whole(text(arguments, "content")?.to_owned())).await?;
-        return Ok(described("Makes this the candidate, which a commit would apply:", &shown));
-    }
-    commit(site, arguments).await
 }
 
 async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
@@ -81,7 +66,12 @@ async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
     if arguments.get("confirm").and_then(Value::as_bool) == Some(true) {
         return Ok(described("Keeps what was applied:", &shown));
     }
-    if arguments.get("hash").and_then(Value::as_str).is_some_and(|hash| hash != shown.change.hash) {
+    // Without the hash, another candidate could take the place of this one between the preview and the commit.
+    let Some(hash) = arguments.get("hash").and_then(Value::as_str) else {
+        let detail = "a commit is previewed with its `hash` alone, which the tool that made the candidate answered";
+        return Err(Fault::new(Code::InvalidParams, detail));
+    };
+    if hash != shown.change.hash {
         return Err(Fault::new(Code::ConfigIncompatible, "the candidate is not the one of the hash: look at its diff again"));
     }
     let seconds = arguments.get("confirmed").and_then(Value::as_u64).unwrap_or(site.settings.confirm_within);
@@ -112,7 +102,8 @@ mod tests {
         let mut tools = vec![tool("network.cli.exec"), tool("network.commit"), tool("network.rollback"), tool("network.file.push"), absent];
         offer(&mut tools);
         let named: Vec<_> = tools.iter().map(|tool| tool["_meta"][META]["tool"].as_str()).collect();
-        assert_eq!(named, [None, Some(CHANGE), Some(ROLLBACK), Some(CHANGE), None, None, None]);
+        let (commit, rollback, push) = ("network.preview.commit", "network.preview.rollback", "network.preview.push");
+        assert_eq!(named, [None, Some(commit), Some(rollback), Some(push), None, None, None, None]);
         assert!(
             tools
                 .iter()

@@ -94,8 +94,31 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
     all
 }
 
+/// Checks for a tool that changes nothing, so that nothing is lost where its caller is gone.
+pub(crate) fn is_read(tool: &str) -> bool {
+    matches!(tool, "network.cli.exec" | "network.yang.get" | "network.file.pull") || preview::is_preview(tool)
+}
+
+/// Refuses arguments that the tool does not have: a reader of the call would take them for something that is done.
+fn known(site: &Site, tool: &str, arguments: &Arguments) -> Result<(), Fault> {
+    let all = definitions(site);
+    let definition = all.iter().find(|definition| definition["name"] == tool);
+    let properties = definition.and_then(|definition| definition["inputSchema"]["properties"].as_object());
+    let spellings: &[&str] = match tool {
+        "network.cli.exec" => &["command"],
+        "network.cli.configure" | "network.preview.configure" => &["lines"],
+        _ => &[],
+    };
+    let is_known = |name: &String| properties.is_none_or(|known| known.contains_key(name)) || spellings.contains(&name.as_str());
+    match arguments.keys().find(|name| !is_known(name)) {
+        Some(other) => Err(invalid(&format!("`{other}` is no argument of {tool}"))),
+        None => Ok(()),
+    }
+}
+
 /// Calls a tool.
 pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
+    known(site, tool, arguments)?;
     if preview::is_preview(tool) { preview::call(site, tool, arguments).await } else { act(site, tool, arguments).await }
 }
 
@@ -107,13 +130,13 @@ async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fa
             Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands)).await?))
         }
         "network.commit" if arguments.get("confirm").and_then(Value::as_bool) == Some(true) => {
-            let is_saved = site.confirm(false).await?;
+            let is_saved = site.confirm(Some(&site.caller)).await?;
             let text = if is_saved { "Confirmed, and saved." } else { "Confirmed, but not saved: it is gone when the device restarts." };
             Ok(answer(text, json!({ "status": "confirmed", "saved": is_saved })))
         }
         "network.commit" => commit(site, arguments).await,
         "network.rollback" => {
-            site.roll_back(&site.caller).await?;
+            site.roll_back(&site.caller, false).await?;
             Ok(answer("The old configuration runs.", json!({ "status": "rolled-back" })))
         }
         "network.file.pull" => {
@@ -177,7 +200,7 @@ fn window(change: &DeviceChange) -> (u64, String) {
 
 pub(super) fn shown(site: &Site, shown: &Preview) -> Value {
     let Preview { change, diff } = shown;
-    let advice = format!("network.commit with confirmed: {} applies it.", site.settings.confirm_within);
+    let advice = format!("network.commit with confirmed: {} and hash: \"{}\" applies it.", site.settings.confirm_within, change.hash);
     let members = json!({ "commit-id": change.id, "diff": diff, "hash": change.hash, "base": change.base });
     answer(&format!("{diff}\nNothing is applied yet. {advice}"), members)
 }

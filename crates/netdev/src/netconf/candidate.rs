@@ -1,6 +1,8 @@
 //! Changes over NETCONF: a candidate is made under the locks of the device, committed for some seconds, confirmed or cancelled. Outside of these
 //! steps no lock is held, and nothing stays in the candidate. Decides nothing.
 
+use std::sync::Arc;
+
 use net_proto::change::{ConfigForm, TriedEdits, listed};
 use net_proto::fault::{Code, Fault, Operation, Trouble};
 use net_proto::netconf::{CANDIDATE, CONFIRMED_COMMIT, Datastore, EditTest, NetconfCapabilities, NetconfRequest, STARTUP, VALIDATE};
@@ -35,7 +37,13 @@ impl Netconf {
 
     /// Commits the prepared candidate. The device takes the change back after `seconds`, unless somebody confirms by the name.
     pub(crate) async fn commit(&self, seconds: u32, persist: &str) -> Result<(), Fault> {
-        let mut turn = self.turn().await?;
+        let mut turn = match self.turn().await {
+            Ok(turn) => turn,
+            Err(busy) => {
+                self.abandon();
+                return Err(busy);
+            }
+        };
         // Another session has no candidate.
         if !turn.as_ref().is_some_and(|session| session.holds_locks) {
             return Err(Trouble::SessionLost { reason: "the candidate went with it".to_owned() }.into());
@@ -82,8 +90,17 @@ impl Netconf {
 
     /// Takes both locks. A lock on a clean candidate is had only while nobody else edits.
     async fn lock(&self, turn: &mut SessionTurn<'_>) -> Result<(), Fault> {
+        // Locks that were left behind end with their session.
+        if turn.as_ref().is_some_and(|session| session.holds_locks) {
+            **turn = None;
+        }
         changeable(&*self.opened(turn).await?)?;
         self.ask(turn, Operation::Lock, &NetconfRequest::Lock(Datastore::Running)).await?;
+        // The lock may have been had over another session than the one of the first hello.
+        if let Err(fault) = turn.as_ref().map_or(Ok(()), |session| changeable(&session.device)) {
+            **turn = None;
+            return Err(fault);
+        }
         if let Some(session) = turn.as_mut() {
             session.holds_locks = true;
         }
@@ -123,6 +140,17 @@ impl Netconf {
             }
         }
         self.leave(turn, is_free);
+    }
+
+    /// Ends the session that holds the locks as soon as nobody reads over it.
+    fn abandon(&self) {
+        let kept = Arc::clone(&self.kept);
+        tokio::spawn(async move {
+            let mut turn = kept.lock().await;
+            if turn.as_ref().is_some_and(|session| session.holds_locks) {
+                *turn = None;
+            }
+        });
     }
 
     fn leave(&self, turn: &mut SessionTurn<'_>, is_free: bool) {
