@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 /// Ends of names: `auth-password` ends like `password`.
-const ENDINGS: [&str; 15] = [
+const ENDINGS: [&str; 19] = [
     "password",
     "passwd",
     "passphrase",
@@ -21,6 +21,11 @@ const ENDINGS: [&str; 15] = [
     "api-key",
     "secret-key",
     "encryption-key",
+    // ietf-keystore and ietf-key-chain, OpenConfig, and names of vendors.
+    "symmetric-key",
+    "hex-key",
+    "password-hashed",
+    "sharedkey",
 ];
 
 /// Whole names, in order.
@@ -123,5 +128,13 @@ mod tests {
     #[test]
     fn names_are_in_order_for_the_search() {
         assert!(NAMES.is_sorted());
+    }
+
+    #[test]
+    fn nm_12_names_of_published_models_are_secret() {
+        for name in ["cleartext-symmetric-key", "hex-key", "password-hashed", "presharedkey", "pre-shared-key"] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        assert!(!is_secret_name("key-id") && !is_secret_name("public-key"));
     }
 }
