@@ -270,4 +270,6 @@ mod handed_in;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+mod secrecy;
+#[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -69,3 +70,14 @@ def command_lines():
         except OSError:
             continue
     return found
+
+
+def kill_all(gateway):
+    """Kills the gate, and the servers and guards of its devices."""
+    servers = processes("serve") + processes("guard")
+    gateway.kill()
+    for pid in servers:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
 from network import asking, controller, lab, netconf, previewed, walk  # noqa: E402
-from network.agent import Device, command_lines, processes, until  # noqa: E402
+from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
 
@@ -302,13 +302,7 @@ def all_killed(report, gateway):
     before = lab.running("r1")
     device.change("interface lan0", "description nobody left")
     device.call("network.commit", confirmed=WINDOW)
-    servers = processes("serve") + processes("guard")
-    gateway.kill()
-    for pid in servers:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    kill_all(gateway)
     time.sleep(WINDOW + 1)
     report.check("NM-09: with all dead the change is still there", "nobody left" in lab.running("r1"))
     gateway.start()

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from network import lab, netconfd
-from network.agent import Device, processes, until
+from network.agent import Device, kill_all, processes, until
 
 IF = "urn:ietf:params:xml:ns:yang:ietf-interfaces"
 LINK = "/ietf-interfaces:interfaces/interface[name='mgmt0']"
@@ -202,13 +202,7 @@ def killed(report, gateway, oracle):
     made(device, link("nobody left"))
     device.call("network.commit", confirmed=WINDOW + 2)
     report.check("NM-09: the change runs before the kill", "nobody left" in oracle.running())
-    servers = processes("serve") + processes("guard")
-    gateway.kill()
-    for pid in servers:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    kill_all(gateway)
     gone = until(5, lambda: not processes("serve") + processes("guard"))
     report.check("NM-09: nothing of Banyan lives any more", gone is not None, str(processes("serve")))
     # Who asks without a pause keeps netconfd from looking at its timer.

@@ -34,7 +34,7 @@ pub trait Gates {
     /// Connects to the gate; starts one where none runs, if `starts`, and otherwise returns `None`.
     ///
     /// # Errors
-    /// Why there is no connection, for people.
+    /// Reason for the lack of a connection, for people.
     fn connect(&mut self, starts: bool) -> impl Future<Output = Result<Option<Self::Connection>, String>>;
 }
 

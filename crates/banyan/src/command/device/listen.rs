@@ -33,7 +33,7 @@ const OF_ALL: usize = 64;
 /// Pause after a connection that could not be taken.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where controllers connect, and who they may be.
+/// Address for controllers, and the certificates that let them in.
 #[derive(Args)]
 pub(super) struct Listen {
     /// Name of the device
