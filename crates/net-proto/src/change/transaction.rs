@@ -447,3 +447,6 @@ impl Transaction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
