@@ -58,6 +58,9 @@ pub(crate) struct Device {
     confirmation: Option<Confirmation>,
     /// `true`: nothing is ever changed. Default: `false`.
     read_only: bool,
+    /// `true`: the device is changed although nothing on the device would bring the old configuration back. Then only the deadline of Banyan
+    /// restores the device, by sending the old configuration again, which needs Banyan alive and the device reachable. Default: `false`.
+    accept_no_rollback: bool,
     /// First words of commands that may be run although they are no known reads, each word in full. Where any is named, reads that none names
     /// are refused.
     #[schemars(example = &["show ip route"])]
@@ -110,6 +113,7 @@ impl Device {
             longest_window,
             confirmation: self.confirmation.unwrap_or_default(),
             read_only: self.read_only,
+            accept_no_rollback: self.accept_no_rollback,
             allow_commands: self.allow_commands.clone(),
             deny_commands: self.deny_commands.clone(),
             allow_lines: self.allow_lines.clone(),

@@ -47,6 +47,9 @@ pub struct DeviceSettings {
     /// Nothing is ever changed.
     #[serde(default)]
     pub read_only: bool,
+    /// The operator accepts changes of a device that has no way back of its own.
+    #[serde(default)]
+    pub accept_no_rollback: bool,
     /// Rules on commands and on lines of the configuration, each the first words of a command.
     #[serde(default)]
     pub allow_commands: Vec<String>,
@@ -161,6 +164,7 @@ impl DeviceSettings {
             longest_window: window(),
             confirmation: Confirmation::default(),
             read_only: false,
+            accept_no_rollback: false,
             allow_commands: Vec::new(),
             deny_commands: Vec::new(),
             allow_lines: Vec::new(),
