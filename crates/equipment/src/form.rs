@@ -1,6 +1,7 @@
-//! The form of `[device.NAME]`, as people write the section. Does not try to reach a device.
+//! The forms of `[device.NAME]`, `[device_template.NAME]` and `[device_group.NAME]`, as people write the sections. Does not try to reach a
+//! device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use config::Flaw;
 use config::file::At;
@@ -11,18 +12,37 @@ use serde::Deserialize;
 
 use crate::settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health};
 
-/// The key of network devices.
+/// The keys of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DeviceForm {
     /// Network devices, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
     pub(crate) device: BTreeMap<At<String>, Device>,
+    /// Settings that devices share, by the name that their `template` says.
+    pub(crate) device_template: BTreeMap<At<String>, Device>,
+    /// Groups of devices, by the name that `groups` of the devices says.
+    pub(crate) device_group: BTreeMap<At<String>, DeviceGroup>,
 }
 
-/// A network device, served by a process of Banyan.
+/// A group of devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+pub(crate) struct DeviceGroup {
+    /// A sentence about the group, for people.
+    #[schemars(example = &"Routers at the edge")]
+    pub(crate) description: Option<String>,
+}
+
+/// A network device, served by a process of Banyan, or a template for devices.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct Device {
+    /// Template with the settings that the device does not have itself.
+    #[schemars(example = &"edge")]
+    pub(crate) template: Option<At<String>>,
+    /// Groups of the device, each with a section `[device_group.NAME]`.
+    #[schemars(example = &["edge"])]
+    pub(crate) groups: Vec<At<String>>,
     /// Way to the device. Default: `frr`, an FRR on this machine.
     backend: Option<Backend>,
     /// Path space of FRR, as `vtysh -N` takes it.
@@ -57,10 +77,10 @@ pub(crate) struct Device {
     /// Origin of confirmations. Default: `caller`.
     confirmation: Option<Confirmation>,
     /// `true`: nothing is ever changed. Default: `false`.
-    read_only: bool,
+    read_only: Option<bool>,
     /// `true`: the device is changed although nothing on the device would bring the old configuration back. Then only the deadline of Banyan
     /// restores the device, by sending the old configuration again, which needs Banyan alive and the device reachable. Default: `false`.
-    accept_no_rollback: bool,
+    accept_no_rollback: Option<bool>,
     /// First words of commands that may be run although they are no known reads, each word in full. Where any is named, reads that none names
     /// are refused.
     #[schemars(example = &["show ip route"])]
@@ -85,6 +105,40 @@ pub(crate) struct Device {
 }
 
 impl Device {
+    /// The device with what `template` says, where the device says nothing itself. Groups and denying rules of both hold.
+    pub(crate) fn over(&self, template: &Self) -> Self {
+        let own = self.clone();
+        let both = |own: Vec<String>, shared: &[String]| [own, shared.to_vec()].concat();
+        let either = |own: Vec<String>, shared: &[String]| if own.is_empty() { shared.to_vec() } else { own };
+        let shared = template.clone();
+        let groups: BTreeSet<At<String>> = own.groups.into_iter().chain(shared.groups).collect();
+        Self {
+            template: own.template,
+            groups: groups.into_iter().collect(),
+            backend: own.backend.or(shared.backend),
+            pathspace: own.pathspace.or(shared.pathspace),
+            bindir: own.bindir.or(shared.bindir),
+            address: own.address.or(shared.address),
+            user: own.user.or(shared.user),
+            password: own.password.or(shared.password),
+            key: own.key.or(shared.key),
+            host_key: own.host_key.or(shared.host_key),
+            dialect: own.dialect.or(shared.dialect),
+            confirm_within: own.confirm_within.or(shared.confirm_within),
+            longest_window: own.longest_window.or(shared.longest_window),
+            confirmation: own.confirmation.or(shared.confirmation),
+            read_only: own.read_only.or(shared.read_only),
+            accept_no_rollback: own.accept_no_rollback.or(shared.accept_no_rollback),
+            allow_commands: either(own.allow_commands, &shared.allow_commands),
+            deny_commands: both(own.deny_commands, &shared.deny_commands),
+            allow_lines: either(own.allow_lines, &shared.allow_lines),
+            deny_lines: both(own.deny_lines, &shared.deny_lines),
+            max_bulk_edit: own.max_bulk_edit.or(shared.max_bulk_edit),
+            command_timeout: own.command_timeout.or(shared.command_timeout),
+            health: if own.health.is_empty() { shared.health } else { own.health },
+        }
+    }
+
     pub(crate) fn settings(&self, name: &At<String>, reading: &mut FileReading<'_>) -> DeviceSettings {
         let defaults = DeviceSettings::new(name.get());
         let mut seconds =
@@ -112,8 +166,9 @@ impl Device {
             confirm_within,
             longest_window,
             confirmation: self.confirmation.unwrap_or_default(),
-            read_only: self.read_only,
-            accept_no_rollback: self.accept_no_rollback,
+            read_only: self.read_only.unwrap_or_default(),
+            groups: self.groups.iter().map(|group| group.get().clone()).collect(),
+            accept_no_rollback: self.accept_no_rollback.unwrap_or_default(),
             allow_commands: self.allow_commands.clone(),
             deny_commands: self.deny_commands.clone(),
             allow_lines: self.allow_lines.clone(),

@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use banyan_model::Segment;
 use config::diff::Change;
+use config::file::At;
 use config::reading::FileReading;
 use config::resolved::{Config, Mount, Process, Transport};
 use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
+use form::{Device, DeviceForm};
 
 pub use settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health};
 
@@ -23,16 +25,30 @@ pub const PASSWORD: &str = "BANYAN_DEVICE_PASSWORD";
 #[derive(Debug)]
 pub struct DeviceSection;
 
-/// The devices of a configuration, by name.
+/// The devices of a configuration and their groups, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Devices(pub BTreeMap<String, DeviceSettings>);
+pub struct Devices {
+    pub all: BTreeMap<String, DeviceSettings>,
+    /// Groups, with a sentence for people.
+    pub groups: BTreeMap<String, Option<String>>,
+}
 
 impl Section for DeviceSection {
-    type Form = form::DeviceForm;
+    type Form = DeviceForm;
 
     fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         let mut devices = Devices::default();
+        for (name, template) in &form.device_template {
+            check_template(name, template, reading);
+        }
+        for (name, group) in &form.device_group {
+            devices.groups.insert(name.get().clone(), group.description.clone());
+        }
         for (name, device) in &form.device {
+            let device = with_template(device, form, reading);
+            for group in &device.groups {
+                reading.known("device_group", group, "add a section [device_group.NAME] for the group");
+            }
             let segment = Segment::new(name.get()).unwrap_or_else(|bad| {
                 let near = suggest::segment(name.get());
                 reading.refuse(Flaw::new(name.span(), bad.to_string()).help(format!("for example [device.{near}]")));
@@ -48,7 +64,7 @@ impl Section for DeviceSection {
                 segment.clone(),
                 Arc::new(Mount::new(segment, Transport::Stdio(process(&settings, device.password(name.get(), reading))), "banyan.toml")),
             );
-            devices.0.insert(name.get().clone(), settings);
+            devices.all.insert(name.get().clone(), settings);
         }
         config.values.set(devices);
     }
@@ -56,6 +72,26 @@ impl Section for DeviceSection {
     /// A changed device shows as a changed mount.
     fn compare(&self, _old: &Config, _new: &Config) -> Vec<Change> {
         Vec::new()
+    }
+}
+
+/// A device with what its template says.
+fn with_template(device: &Device, form: &DeviceForm, reading: &mut FileReading<'_>) -> Device {
+    let Some(name) = &device.template else { return device.clone() };
+    if !reading.known("device_template", name, "add a section [device_template.NAME] for what the devices share") {
+        return device.clone();
+    }
+    let template = form.device_template.iter().find(|(known, _)| known.get() == name.get());
+    template.map_or_else(|| device.clone(), |(_, template)| device.over(template))
+}
+
+fn check_template(name: &At<String>, template: &Device, reading: &mut FileReading<'_>) {
+    if let Some(other) = &template.template {
+        let flaw = Flaw::new(other.span(), format!("the template `{}` has a template", name.get()));
+        reading.refuse(flaw.help("write what it would bring into this template"));
+    }
+    for group in &template.groups {
+        reading.known("device_group", group, "add a section [device_group.NAME] for the group");
     }
 }
 
@@ -97,7 +133,7 @@ mod tests {
     #[test]
     fn a_device_is_mounted_under_its_name() {
         let config = parsed("[device.r1]\npathspace = \"r1\"\nconfirm_within = \"90s\"\nread_only = true\n").unwrap();
-        let settings = &config.values.get::<Devices>().unwrap().0["r1"];
+        let settings = &config.values.get::<Devices>().unwrap().all["r1"];
         assert_eq!((settings.confirm_within, settings.read_only, settings.pathspace.as_deref()), (90, true, Some("r1")));
         assert!(matches!(&config.mounts[&Segment::new("r1").unwrap()].transport, Transport::Stdio(process) if process.args.len() == 4));
     }
@@ -105,7 +141,37 @@ mod tests {
     #[test]
     fn an_unset_window_is_at_most_the_longest() {
         let config = parsed("[device.r1]\nlongest_window = \"60s\"\n").unwrap();
-        assert_eq!(config.values.get::<Devices>().unwrap().0["r1"].confirm_within, 60);
+        assert_eq!(config.values.get::<Devices>().unwrap().all["r1"].confirm_within, 60);
+    }
+
+    const FLEET: &str = "[device_group.edge]\n[device_group.lab]\n[device_template.pe]\nbackend = \"netconf\"\nuser = \"ops\"\npassword = \"${keyring:pe}\"\n\
+        read_only = true\ngroups = [\"edge\"]\ndeny_lines = [\"shutdown\"]\nallow_lines = [\"interface\"]\n";
+
+    #[test]
+    fn a_template_holds_where_a_device_is_silent() {
+        let own = "[device.r1]\ntemplate = \"pe\"\naddress = \"10.0.0.1\"\nread_only = false\ngroups = [\"lab\"]\ndeny_lines = [\"router bgp\"]\nallow_lines = [\"vlan\"]\n\
+            [device.r2]\ntemplate = \"pe\"\naddress = \"10.0.0.2\"\n";
+        let config = parsed(&format!("{FLEET}{own}")).unwrap();
+        let devices = config.values.get::<Devices>().unwrap();
+        let (r1, r2) = (&devices.all["r1"], &devices.all["r2"]);
+        assert_eq!((r1.read_only, r2.read_only, r2.user.as_deref(), r2.backend), (false, true, Some("ops"), Backend::Netconf));
+        assert_eq!(
+            (r1.groups.as_slice(), r2.groups.as_slice()),
+            (["edge".to_owned(), "lab".to_owned()].as_slice(), ["edge".to_owned()].as_slice())
+        );
+        assert_eq!(
+            (r1.deny_lines.as_slice(), r1.allow_lines.as_slice()),
+            (["router bgp".to_owned(), "shutdown".to_owned()].as_slice(), ["vlan".to_owned()].as_slice())
+        );
+        assert_eq!(password(&config, "r2").unwrap().to_string(), "${keyring:pe}");
+    }
+
+    #[test]
+    fn unknown_templates_and_groups_are_told_with_the_nearest() {
+        let unknown = parsed(&format!("{FLEET}[device.r1]\ntemplate = \"pee\"\ngroups = [\"egde\"]\n")).unwrap_err();
+        assert!(unknown.contains("did you mean `pe`?") && unknown.contains("did you mean `edge`?"), "{unknown}");
+        assert!(parsed("[device.r1]\ngroups = [\"edge\"]\n").unwrap_err().contains("[device_group.NAME]"));
+        assert!(parsed("[device_template.a]\ntemplate = \"a\"\n").unwrap_err().contains("has a template"));
     }
 
     #[test]

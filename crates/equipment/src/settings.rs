@@ -13,6 +13,8 @@ const WINDOW: u64 = 300;
 #[serde(deny_unknown_fields)]
 pub struct DeviceSettings {
     pub name: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     #[serde(default)]
     pub backend: Backend,
     /// Path space of FRR (`vtysh -N`).
@@ -152,6 +154,7 @@ impl DeviceSettings {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            groups: Vec::new(),
             backend: Backend::default(),
             pathspace: None,
             bindir: None,

@@ -21,9 +21,10 @@ mod way;
 use std::sync::Arc;
 
 pub use device::Compat;
-pub use equipment::{DeviceSettings, Devices, PASSWORD, password};
+pub use equipment::{Backend, DeviceSettings, Devices, PASSWORD, password};
 pub use guard::guard;
 pub use net_proto::fault::{Code, Fault};
+pub use net_proto::inventory;
 pub use site::{ChangeState, Site};
 
 /// Longest time for a first look at a device.

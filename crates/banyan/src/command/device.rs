@@ -1,6 +1,7 @@
 //! `banyan device`: serves network devices, and shows and settles their changes. Works beside a running gate and without one: the record of a
 //! change lies in the state directory. Does not decide what may be changed.
 
+mod import;
 mod listen;
 
 use std::path::PathBuf;
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use config::resolved::Config;
 use config::secret::SystemSources;
-use netdev::{DeviceSettings, Devices, Site};
+use netdev::{Backend, ChangeState, DeviceSettings, Devices, Site};
+use serde::Serialize;
 use serde_json::json;
 use toml_edit::{Item, Table, value};
 
@@ -39,6 +41,8 @@ enum DeviceCommand {
     /// Restore a device when nobody confirms
     #[command(hide = true)]
     Guard(Handover),
+    /// Add the devices of an inventory to the configuration: Ansible, Nornir, NetBox or containerlab
+    Import(import::InventoryImport),
     /// List the devices and their changes
     List,
     /// Serve a device over TLS to controllers that speak the draft's transport and have a certificate
@@ -137,6 +141,7 @@ impl Device {
             DeviceCommand::Guard(handover) => {
                 threads::wait(async { netdev::guard(&handover.site()?).await.map_err(|fault| failed(&fault)) })?
             }
+            DeviceCommand::Import(inventory) => inventory.run(place, output),
             DeviceCommand::List => list(place, output),
             DeviceCommand::Listen(listen) => listen.run(place, output),
             DeviceCommand::Rollback { name } => {
@@ -187,7 +192,7 @@ fn devices(config: &Config) -> Devices {
 /// A device of the configuration, with the password for the login.
 fn site(name: &str, config: &Config) -> Result<Site, Failure> {
     let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
-    let settings = devices(config).0.remove(name).ok_or_else(none)?;
+    let settings = devices(config).all.remove(name).ok_or_else(none)?;
     let password = netdev::password(config, name).map(|password| password.resolve(&SystemSources)).transpose();
     let password = password.map_err(|error| Failure::Failed(error.to_string()))?;
     open(settings, password.map(|password| password.expose().to_owned()), &places::state_dir()?)
@@ -231,21 +236,34 @@ fn add(added: &AddedDevice, place: &Place, output: &Output) -> Result<(), Failur
     )
 }
 
+/// A device of the configuration with the state of its change.
+#[derive(Serialize)]
+struct ListedDevice {
+    #[serde(flatten)]
+    state: ChangeState,
+    backend: Backend,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    groups: Vec<String>,
+}
+
 fn list(place: &Place, output: &Output) -> Result<(), Failure> {
-    let mut all = Vec::new();
-    for settings in devices(&configuration(place)?).0.into_values() {
-        all.push(open(settings, None, &places::state_dir()?)?.standing().map_err(|fault| failed(&fault))?);
+    let (mut all, directory) = (Vec::new(), places::state_dir()?);
+    for settings in devices(&configuration(place)?).all.into_values() {
+        let (backend, address, groups) = (settings.backend, settings.address.clone(), settings.groups.clone());
+        let state = open(settings, None, &directory)?.standing().map_err(|fault| failed(&fault))?;
+        all.push(ListedDevice { state, backend, address, groups });
     }
     if output.wants_json() {
         return output.json(&json!({ "devices": all }));
     }
-    let mut rows = vec![["NAME", "CHANGE", "STANDS", "OWNER", "LEFT"].map(str::to_owned).to_vec()];
-    for one in all {
+    let mut rows = vec![["NAME", "GROUPS", "CHANGE", "STANDS", "OWNER", "LEFT"].map(str::to_owned).to_vec()];
+    for ListedDevice { state: one, groups, .. } in all {
         let left = one.seconds_left.map(|seconds| format!("{seconds} s")).unwrap_or_default();
-        let cells = [one.device, one.change.unwrap_or_default(), one.phase, one.owner.unwrap_or_default(), left];
+        let cells = [one.device, groups.join(" "), one.change.unwrap_or_default(), one.phase, one.owner.unwrap_or_default(), left];
         rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
-    table::lines(&[Align::Left; 5], &rows).iter().try_for_each(|line| output.line(line))
+    table::lines(&[Align::Left; 6], &rows).iter().try_for_each(|line| output.line(line))
 }
 
 fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ mod ca;
 mod check;
 mod clients;
 mod console;
+mod device;
 mod doctor;
 mod home;
 mod join;

@@ -79,6 +79,7 @@ fn without_a_gate() -> Vec<(String, Value)> {
     let server = json!({ "command": "sh", "env": { "API_TOKEN": "x" }, "surprise": 1 });
     home.write(".cursor/mcp.json", &json!({ "mcpServers": { "a": server } }).to_string());
     home.write("bad.toml", "agrs = []\n");
+    home.write("hosts.ini", "[edge]\nr1 ansible_user=ops ansible_network_os=frr\nr2 ansible_network_os=frr\n");
     let call = "[[test]]\nprincipal = 'a'\nresource = 'm.t'\nexpect = 'allow'\n";
     home.write("calls.toml", &format!("{call}{call}rules = ['everybody-may']\n"));
     let runs: &[(&str, &[&str], i32)] = &[
@@ -97,6 +98,8 @@ fn without_a_gate() -> Vec<(String, Value)> {
         ("secret list", &["secret", "list"], 0),
         ("connect", &["connect", "cursor", "--yes", "--config", "new.toml"], 0),
         ("disconnect", &["disconnect", "cursor"], 0),
+        ("device import", &["device", "import", "hosts.ini", "--write", "--config", "devices.toml"], 0),
+        ("device list", &["device", "list", "--config", "devices.toml"], 0),
         ("man", &["man", "pages"], 0),
     ];
     let shapes = runs.iter().map(|(name, words, code)| {
