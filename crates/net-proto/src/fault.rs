@@ -156,9 +156,10 @@ impl Fault {
         self
     }
 
-    /// Passes each text of the failure through `clean`, which hides secrets.
+    /// Passes each text of the failure through `hide`, which hides secrets, and replaces characters that would steer a terminal.
     #[must_use]
-    pub fn cleaned(mut self, clean: impl Fn(&str) -> String) -> Self {
+    pub fn cleaned(mut self, hide: impl Fn(&str) -> String) -> Self {
+        let clean = |text: &str| hide(text).replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}");
         self.detail = clean(&self.detail);
         self.path = self.path.map(|path| clean(&path));
         self.native = self.native.map(|native| Native { tag: clean(&native.tag), ..native });
@@ -257,8 +258,10 @@ mod tests {
 
     #[test]
     fn nm_12_every_text_of_a_fault_is_cleaned() {
-        let fault = Fault::new(Code::AccessDenied, "S").at("S").from_native("cli", "S");
-        let shown = fault.cleaned(|text| text.replace('S', "-")).to_result().to_string();
-        assert!(!shown.contains('S'), "{shown}");
+        let text = "S\u{1b}]0;x\u{7}\u{9b}1m\r\nnext\tS";
+        let fault = Fault::new(Code::AccessDenied, text).at(text).from_native("cli", text);
+        let fault = fault.cleaned(|text| text.replace('S', "-"));
+        let expected = "-\u{fffd}]0;x\u{fffd}\u{fffd}1m\u{fffd}\nnext\t-";
+        assert_eq!((&*fault.detail, fault.path.as_deref(), &*fault.native.unwrap().tag), (expected, Some(expected), expected));
     }
 }

@@ -16,10 +16,13 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 pub use names::is_secret_name;
+pub(crate) use names::{holds_keys, is_secret_node};
 
 /// Stands where a secret stood.
 pub const MARK: &str = "[redacted]";
 
+/// Most values that are taken from texts.
+const MOST_KNOWN: usize = 1000;
 /// Shorter values of known secrets would hide half of every text.
 const SHORTEST_KNOWN: usize = 4;
 
@@ -27,6 +30,8 @@ const SHORTEST_KNOWN: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
+    /// Values that `known` finds.
+    values: BTreeSet<String>,
     words: BTreeSet<String>,
 }
 
@@ -34,10 +39,26 @@ impl Redactor {
     /// Hides these very values too, wherever they stand: the credentials that this process logs in with. Values below four bytes are
     /// left to the rules.
     #[must_use]
-    pub fn knowing<S: AsRef<str>>(self, secrets: &[S]) -> Self {
-        let long: Vec<&str> = secrets.iter().map(AsRef::as_ref).filter(|s| s.len() >= SHORTEST_KNOWN).collect();
-        let known = (!long.is_empty()).then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(long).ok()).flatten();
-        Self { known, ..self }
+    pub fn knowing<S: AsRef<str>>(mut self, secrets: &[S]) -> Self {
+        self.values.extend(secrets.iter().map(AsRef::as_ref).filter(|secret| secret.len() >= SHORTEST_KNOWN).map(str::to_owned));
+        let all = (!self.values.is_empty()).then(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&self.values));
+        self.known = all.and_then(Result::ok);
+        self
+    }
+
+    /// Hides the secrets of these texts too, wherever they stand: a device that refuses what it was sent may quote the value in a sentence of
+    /// its own.
+    #[must_use]
+    pub fn knowing_those_of<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut found: BTreeSet<Cow<'_, str>> = BTreeSet::new();
+        for text in texts {
+            let values = self.spans(text).into_iter().filter_map(|span| text.get(span)).filter(|value| !value.contains(MARK));
+            for value in values.take(MOST_KNOWN.saturating_sub(found.len())) {
+                found.extend(quick_xml::escape::unescape(value).ok());
+                found.insert(value.into());
+            }
+        }
+        self.clone().knowing(&found.into_iter().collect::<Vec<_>>())
     }
 
     /// Hides the values behind these words too, compared in lower case.
@@ -53,6 +74,12 @@ impl Redactor {
     }
 
     fn cow<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let spans = self.spans(text);
+        if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, spans)) }
+    }
+
+    /// Places of secrets.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         blocks::find(text, &mut spans);
         markup::find(text, &mut spans);
@@ -60,28 +87,34 @@ impl Redactor {
         if let Some(known) = &self.known {
             spans.extend(known.find_iter(text).map(|found| found.range()));
         }
-        if spans.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replaced(text, spans)) }
+        spans
     }
 
     /// Hides the members of a JSON value that are secret by name, and what [`Redactor::text`] finds in its strings.
     pub fn value(&self, value: &mut Value) {
+        self.member(value, false);
+    }
+
+    fn member(&self, value: &mut Value, is_below_holder: bool) {
         match value {
             Value::String(text) => {
                 if let Cow::Owned(hidden) = self.cow(text) {
                     *text = hidden;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.member(item, is_below_holder)),
             Value::Object(members) => {
                 let is_named_secret = ["path", "name", "leaf"].iter().any(|by| members.get(*by).is_some_and(names::names_secret));
                 for (name, member) in members.iter_mut() {
                     let is_its_value = is_named_secret && matches!(name.as_str(), "value" | "val" | "data");
-                    if is_its_value || self.is_secret_member(name, member) {
+                    let leaf = name.rsplit(':').next().unwrap_or(name).to_lowercase();
+                    let is_key = is_below_holder && !is_compound(member);
+                    if is_its_value || self.is_secret_member(&leaf, member, is_key) {
                         hide(member);
                     } else if let (true, Value::String(path)) = (name == "path", &mut *member) {
                         *path = self.path(path);
                     } else {
-                        self.value(member);
+                        self.member(member, is_below_holder || holds_keys(&leaf));
                     }
                 }
             }
@@ -89,10 +122,8 @@ impl Redactor {
         }
     }
 
-    fn is_secret_member(&self, name: &str, member: &Value) -> bool {
-        let leaf = name.rsplit(':').next().unwrap_or(name).to_lowercase();
-        let is_public = member.as_str().is_some_and(|text| leaf == "community" && names::is_bgp_community(text));
-        (is_secret_name(&leaf) || self.words.contains(&leaf)) && !is_public
+    fn is_secret_member(&self, leaf: &str, member: &Value, is_key: bool) -> bool {
+        is_secret_node(leaf, member.as_str().unwrap_or_default(), is_key) || self.words.contains(leaf)
     }
 
     /// A YANG path without the secrets in its predicates: a community may be the key of its list.
@@ -100,6 +131,15 @@ impl Redactor {
         let mut spans = Vec::new();
         names::find_in_path(path, &mut spans);
         self.text(&replaced(path, spans))
+    }
+}
+
+/// Recognizes an object, or a list with one: the `key` of a list of keys is no secret by itself.
+fn is_compound(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(items) => items.iter().any(Value::is_object),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

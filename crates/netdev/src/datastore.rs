@@ -39,7 +39,8 @@ impl Site {
             let config = NodePath::read(&edit.path, &device)?.config(edit.operation, edit.value.as_ref(), &device);
             all.push(config.map_err(|fault| fault.at(edit.path.clone()))?);
         }
-        let tried = netconf.try_edits(all).await?;
+        let sent = self.redactor.knowing_those_of(all.iter().map(String::as_str));
+        let tried = netconf.try_edits(all).await.map_err(|fault| fault.cleaned(|text| sent.text(text)))?;
         let running = tried.running.clone();
         let record = adopt(&record, Author { device: &self.settings.name, who }, tried, &now())?;
         self.keep(&record)?;

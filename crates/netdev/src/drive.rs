@@ -15,7 +15,8 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
         let done = match transaction.want() {
             Want::End => {
                 let record = transaction.record().clone();
-                return (record, transaction.finish().map_err(|fault| fault.cleaned(|text| site.redactor.text(text))));
+                let finished = transaction.finish().map_err(|fault| site.cleaned_of(&record, fault));
+                return (record, finished);
             }
             Want::Keep(record) => reported(site.keep(record)),
             Want::Arm(change) => reported(arm(site, change).await),

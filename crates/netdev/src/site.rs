@@ -128,7 +128,7 @@ impl Site {
         let file = self.written("check.conf", &shown.change.candidate)?;
         let checked = self.backend.changeable()?.validate(&file).await;
         forget(&file);
-        checked?;
+        checked.map_err(|fault| self.cleaned_of(&record, fault))?;
         self.keep(&record)?;
         Ok(shown)
     }
@@ -261,6 +261,15 @@ impl Site {
         self.backend.exec(&command.text).await
     }
 
+    /// The failure without secrets, those of the change included, which a device may quote in any sentence.
+    pub(crate) fn cleaned_of(&self, record: &ChangeRecord, fault: Fault) -> Fault {
+        let texts = record.change.iter().flat_map(|change| {
+            change.commands.iter().map(String::as_str).chain([change.candidate.as_str()]).chain(change.snapshot.as_deref())
+        });
+        let redactor = self.redactor.knowing_those_of(texts);
+        fault.cleaned(|text| redactor.text(text))
+    }
+
     pub(crate) fn may_change(&self) -> Result<(), Fault> {
         self.role.permit(DeviceAction::Commit, seconds())?;
         self.backend.check_undo()
@@ -293,7 +302,6 @@ impl Site {
     }
 }
 
-/// Removes a file with secrets; a file that is left is overwritten by the next change, and only the owner can read it.
 /// Checks that the pending change is the caller's; a person (`None`) may settle any.
 fn belongs(record: &ChangeRecord, caller: Option<&str>) -> Result<(), Fault> {
     match (record.pending(), caller) {
@@ -305,6 +313,7 @@ fn belongs(record: &ChangeRecord, caller: Option<&str>) -> Result<(), Fault> {
     }
 }
 
+/// Removes a file with secrets; a file that is left is overwritten by the next change, and only the owner can read it.
 pub(crate) fn forget(file: &Path) {
     drop(std::fs::remove_file(file));
 }

@@ -10,6 +10,7 @@ use quick_xml::{Reader, XmlVersion};
 use serde_json::{Map, Value};
 
 use super::NetconfCapabilities;
+use crate::redact::{MARK, holds_keys, is_secret_node};
 
 /// Elements within each other; deeper ones are refused.
 const DEEPEST: usize = 256;
@@ -210,7 +211,11 @@ impl<'t> LeafCount<'t> {
     fn written(&self) -> Vec<String> {
         let differing = self.counts.iter().filter(|(_, count)| **count != 0);
         let told = differing.map(|((number, text), count)| {
-            let text = if text.is_empty() { String::new() } else { format!(" = {}", line(&cut(text))) };
+            let text = match text.is_empty() {
+                true => String::new(),
+                false if self.is_secret(*number, text) => format!(" = {MARK}"),
+                false => format!(" = {}", line(&cut(text))),
+            };
             format!("{} {}{text}", if *count > 0 { '-' } else { '+' }, self.path(*number))
         });
         let mut told: Vec<String> = told.take(MOST_DIFFERENCES).collect();
@@ -218,12 +223,33 @@ impl<'t> LeafCount<'t> {
         told
     }
 
+    /// Names of a node and of the nodes above, upwards.
+    fn names(&self, number: usize) -> impl Iterator<Item = String> {
+        let step = |number: usize| number.checked_sub(1).and_then(|at| self.steps.get(at));
+        std::iter::successors(step(number), move |(above, _)| step(*above)).map(|(_, node)| node.name.to_lowercase())
+    }
+
+    /// Recognizes a leaf that is a secret by its name, or by a node above.
+    fn is_secret(&self, number: usize, text: &str) -> bool {
+        let mut names = self.names(number);
+        let Some(leaf) = names.next() else { return false };
+        let (mut is_below_holder, mut is_below_secret) = (false, false);
+        for name in names {
+            is_below_holder |= holds_keys(&name);
+            is_below_secret |= is_secret_node(&name, "", false);
+        }
+        is_below_secret || is_secret_node(&leaf, text, is_below_holder)
+    }
+
     fn path(&self, number: usize) -> String {
         let mut steps = Vec::new();
         let mut at = number;
         while let Some((above, node)) = at.checked_sub(1).and_then(|at| self.steps.get(at)) {
             let (name, text) = node.key();
-            let key = if name.is_empty() { String::new() } else { format!("[{}='{}']", cut(name), line(&cut(text))) };
+            let is_below_holder = name == "key" && self.names(at).any(|name| holds_keys(&name));
+            let is_secret = is_secret_node(name, text, is_below_holder) || is_secret_node(&node.name, text, false);
+            let text = if is_secret { MARK.into() } else { line(&cut(text)) };
+            let key = if name.is_empty() { String::new() } else { format!("[{}='{text}']", cut(name)) };
             steps.push(format!("{}{key}", cut(&node.name)));
             at = *above;
             if steps.len() >= LONGEST_PATH {
@@ -364,6 +390,20 @@ mod tests {
                 { "name": "b", "description": "x < \ny", "ietf-ip:ipv4": null },
             ] } })
         );
+    }
+
+    #[test]
+    fn nm_12_differences_hide_secrets_below_secret_nodes() {
+        let tree = |secret: &str| {
+            let text = format!(
+                "<keys><key-string><clear>{secret}</clear></key-string><md5><key>{secret}</key></md5><community><name>{secret}</name><to>{secret}x\
+                 </to></community><Shared-Secret>{secret}</Shared-Secret><community>65000:1</community></keys>"
+            );
+            XmlTree::parse(&text).unwrap()
+        };
+        let told = tree("Xq7canary9").differences(&tree("Yq7canary9")).join("\n");
+        assert!(!told.contains("q7canary9"), "{told}");
+        assert!(told.contains("- /keys/Shared-Secret = [redacted]") && told.contains("/md5[key='[redacted]']/key = [redacted]"), "{told}");
     }
 
     #[test]

@@ -71,6 +71,21 @@ pub fn is_secret_name(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
+/// Begins of names of nodes whose `key` is no number but a secret.
+const KEY_HOLDERS: [&str; 14] =
+    ["auth", "md5", "sha", "hmac", "message-digest", "ike", "isakmp", "tacacs", "radius", "hwtacacs", "macsec", "mka", "psk", "wpa"];
+
+/// Recognizes a node whose `key` is a secret, at whatever depth below. The name in lower case, without a module.
+pub(crate) fn holds_keys(name: &str) -> bool {
+    KEY_HOLDERS.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Recognizes a secret by the name of its node, in any case and without a module, by the text, and by a holder of keys above.
+pub(crate) fn is_secret_node(name: &str, text: &str, is_below_holder: bool) -> bool {
+    let name = name.to_lowercase();
+    (is_secret_name(&name) || (is_below_holder && name == "key")) && !(name == "community" && is_bgp_community(text))
+}
+
 /// Does this string, a path or a name, end in a secret node?
 pub(super) fn names_secret(text: &Value) -> bool {
     let Some(text) = text.as_str() else { return false };

@@ -92,6 +92,9 @@ const SECRETS: &[(&str, &str, &str)] = &[
     ("snmpd", "user", "createUser ro SHA \"Xq7canary9\" AES \"Xq7canary9\""),
     ("xml", "leaf", "<user><name>a</name><sys:password>Xq7canary9</sys:password></user>"),
     ("xml", "nested", "<secret><cleartext>Xq7canary9</cleartext></secret>"),
+    ("xml", "nested alike", "<secret><secret-x>a</secret-x>Xq7canary9</secret>"),
+    ("xml", "key below", "<authentication><md5><id>1</id><key>Xq7canary9</key></md5></authentication>"),
+    ("xml", "key below", "<md5>\n  <key>Xq7canary9</key>\n</md5>"),
     ("xml", "cut off", "<auth-password>Xq7canary9"),
     ("xml", "attribute", "<user password=\"Xq7canary9\"/>"),
     ("xml", "command", "<cmd>username b password Xq7canary9</cmd>"),
@@ -149,6 +152,8 @@ fn nm_12_members_are_hidden_by_name_and_by_neighbouring_path() {
         "openconfig-network-instance:neighbor": { "config": { "auth-password": "Xq7canary9", "peer-as": 65001, "send-community": "STANDARD" } },
         "ietf-key-chain:key": [{ "key-id": 1, "key-string": { "keystring": "Xq7canary9" } }],
         "edit": [{ "path": "/ietf-snmp:snmp/community[text-name='Xq7canary9']/x:secret", "value": "Xq7canary9" }],
+        "md5": [{ "key-id": 7, "key": "Xq7canary9" }],
+        "ospf:authentication": { "keys": { "key": ["Xq7canary9"] } },
         "communities": ["65000:1"],
         "password": true,
     });
@@ -157,6 +162,7 @@ fn nm_12_members_are_hidden_by_name_and_by_neighbouring_path() {
     assert!(!text.contains(CANARY), "{text}");
     assert_eq!(value["openconfig-network-instance:neighbor"]["config"]["peer-as"], 65001);
     assert_eq!(value["openconfig-network-instance:neighbor"]["config"]["send-community"], "STANDARD");
+    assert_eq!(value["md5"][0]["key-id"], 7);
     assert_eq!((&value["communities"][0], &value["password"]), (&json!("65000:1"), &json!(true)));
 }
 
@@ -167,6 +173,22 @@ fn nm_12_known_secrets_and_added_words_are_hidden_everywhere() {
     assert_eq!(redactor.text("magic Xq7"), "magic [redacted]");
     assert_eq!(redactor.path("/a:b/community[name='pub']/c"), "/a:b/community[name='[redacted]']/c");
     assert_eq!(redactor.path("/a:interfaces/interface[name='eth0']"), "/a:interfaces/interface[name='eth0']");
+}
+
+#[test]
+fn nm_12_values_that_were_sent_are_hidden_in_any_sentence() {
+    let redactor = Redactor::default();
+    let sent = "interface eth0\n ip ospf authentication-key Xq7canary9\nsnmp-server community Yq7canary9 RO";
+    let knowing = redactor.knowing_those_of([sent, "<a><shared-secret>Zq7&amp;canary9</shared-secret></a>"]);
+    let said = knowing.text("value \"Zq7&canary9\" of eth0 is weak, so is Xq7canary9, and Yq7canary9 is short");
+    assert_eq!(said, "value \"[redacted]\" of eth0 is weak, so is [redacted], and [redacted] is short");
+    assert!(redactor.text("Xq7canary9").contains(CANARY));
+}
+
+#[test]
+fn nm_12_credentials_stay_hidden_beside_values_that_were_sent() {
+    let redactor = Redactor::default().knowing(&["Xq7canary9"]).knowing_those_of(["password Yq7canary9"]);
+    assert_eq!(redactor.text("Xq7canary9 or Yq7canary9"), "[redacted] or [redacted]");
 }
 
 proptest! {
