@@ -86,6 +86,11 @@ impl StreamReader {
         self.framing
     }
 
+    /// Has a message begun that is not whole?
+    pub fn is_amid(&self) -> bool {
+        self.consumed < self.buffer.len()
+    }
+
     /// Takes arrived bytes, to be read by [`StreamReader::message`]. Read all messages before more is taken: so is the buffer bounded.
     pub fn receive(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.consumed);

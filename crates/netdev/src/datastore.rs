@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use net_proto::change::{Author, adopt, edits_of};
+use net_proto::change::{Author, ChangeRecord, adopt, edits_of};
 use net_proto::fault::{Code, Fault};
 use net_proto::netconf::{EditOperation, NetconfCapabilities, NodePath, XmlTree};
 use net_proto::redact::MARK;
@@ -29,9 +29,22 @@ impl Site {
 
     /// Adds to the candidate of `who`; answers the diff. The device itself makes and tests the candidate.
     pub(crate) async fn edit_data(&self, who: &str, edits: &[NodeEdit]) -> Result<Preview, Fault> {
+        let _lock = self.store.lock(PATIENCE).await?;
+        let (record, shown) = self.tried(who, edits).await?;
+        self.keep(&record)?;
+        Ok(shown)
+    }
+
+    /// The diff that such edits of `who` would make. Nothing is kept, and the device empties its candidate again.
+    pub(crate) async fn foresee_data(&self, who: &str, edits: &[NodeEdit]) -> Result<Preview, Fault> {
+        let _lock = self.store.lock(PATIENCE).await?;
+        Ok(self.tried(who, edits).await?.1)
+    }
+
+    /// The record with the edits, and the diff.
+    async fn tried(&self, who: &str, edits: &[NodeEdit]) -> Result<(ChangeRecord, Preview), Fault> {
         let netconf = self.backend.netconf()?;
         self.may_edit_data(edits)?;
-        let _lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         let mut all = edits_of(&record, who, &now())?;
         let device = netconf.reach().await?;
@@ -43,8 +56,8 @@ impl Site {
         let tried = netconf.try_edits(all).await.map_err(|fault| fault.cleaned(|text| sent.text(text)))?;
         let running = tried.running.clone();
         let record = adopt(&record, Author { device: &self.settings.name, who }, tried, &now())?;
-        self.keep(&record)?;
-        self.shown(&record, &running)
+        let shown = self.shown(&record, &running)?;
+        Ok((record, shown))
     }
 
     fn may_edit_data(&self, edits: &[NodeEdit]) -> Result<(), Fault> {

@@ -9,6 +9,8 @@ use net_proto::stream::{Framing, StreamReader};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio::time::error::Elapsed;
 
 use crate::device::Device;
 
@@ -16,6 +18,9 @@ use crate::device::Device;
 const PIPE: usize = 64 << 10;
 /// Longest time for the last answers.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Longest time from the first byte of a message to the last.
+const MESSAGE: Duration = Duration::from_secs(30);
 
 /// The framing of the controller, and the reason for which nothing more is read.
 #[derive(Default)]
@@ -58,8 +63,14 @@ impl Drop for StreamTask {
 async fn unframe<R: AsyncRead + Unpin>(mut receiver: R, mut lines: DuplexStream, conversation: Arc<Conversation>) -> io::Result<()> {
     let mut reader = StreamReader::new(mcp_server::LONGEST_MESSAGE);
     let mut bytes = vec![0; PIPE];
+    // Moment by which the message that has begun is whole: a byte now and then is no message.
+    let mut until = None;
     loop {
-        let count = receiver.read(&mut bytes).await?;
+        let Ok(count) = before(until, receiver.read(&mut bytes)).await else {
+            conversation.refusal.get_or_init(|| format!("a message was not whole {} s after its begin", MESSAGE.as_secs()));
+            return Ok(());
+        };
+        let count = count?;
         if count == 0 {
             return Ok(());
         }
@@ -71,18 +82,30 @@ async fn unframe<R: AsyncRead + Unpin>(mut receiver: R, mut lines: DuplexStream,
             }
             match message {
                 Ok(Some(mut message)) => {
+                    until = None;
                     // Between the tokens of JSON a line end says no more than a space, and within a text it may not stand.
                     message.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
                     message.push(b'\n');
                     lines.write_all(&message).await?;
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    until = reader.is_amid().then(|| until.unwrap_or_else(|| Instant::now() + MESSAGE));
+                    break;
+                }
                 Err(error) => {
                     conversation.refusal.get_or_init(|| error.to_string());
                     return Ok(());
                 }
             }
         }
+    }
+}
+
+/// Waits for `work`, until a moment where there is one.
+async fn before<T>(until: Option<Instant>, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+    match until {
+        Some(until) => tokio::time::timeout_at(until, work).await,
+        None => Ok(work.await),
     }
 }
 

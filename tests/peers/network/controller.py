@@ -197,6 +197,10 @@ def strangers(report, port):
     for one in full:
         one.stream.close()
     report.check("NM-11: who leaves makes room", until(10, lambda: not refused(port, "controller")))
+    silent = [socket.create_connection((HOST, port), 10) for _ in range(100)]
+    report.check("NM-11: connections that say nothing keep no controller out", not refused(port, "controller"))
+    for one in silent:
+        one.close()
     greedy = Controller(port, "lines", "controller")
     greedy.initialize()
     ping = json.dumps({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {"name": "network.cli.exec", "arguments": {"cmd": "ping 127.0.0.1"}}})

@@ -53,7 +53,12 @@ def denied(report, gateway, oracle):
 def confirmed(report, device, oracle):
     """NM-09: a change is shown, applied for some seconds, confirmed, and stays."""
     before = oracle.running()
+    looked = device.call("network.preview.edit", edit=link("by an agent"))["structuredContent"]
+    code, detail = device.code("network.commit", confirmed=WINDOW)
+    report.check("NM-09: a preview shows the diff and keeps no candidate", "+    <description>by an agent</description>" in looked["diff"] and code == -32084
+                 and free(oracle) and oracle.running() == before, f"{looked} {code} {detail}")
     shown = made(device, link("by an agent"))
+    report.equal("NM-09: the preview was of that very change", (looked["hash"], looked["base"]), (shown["hash"], shown["base"]))
     report.check("NM-09: the diff shows the change", "+    <description>by an agent</description>" in shown["diff"] and shown["hash"] and shown["base"], str(shown))
     report.check("NM-09: a diff applies nothing, and leaves no lock and no candidate", oracle.running() == before and free(oracle))
     pulled = device.call("network.file.pull", filename="candidate-config")["structuredContent"]["content"]

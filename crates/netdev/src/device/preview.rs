@@ -7,14 +7,16 @@ use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
 use super::tools::{answer, commands, text};
+use super::yang;
 use crate::site::{Preview, Site};
 
 /// Changes, each with the tool that previews the change: which one is meant is never guessed from arguments.
-const PREVIEWS: [(&str, &str); 4] = [
+const PREVIEWS: [(&str, &str); 5] = [
     ("network.cli.configure", "network.preview.configure"),
     ("network.commit", "network.preview.commit"),
     ("network.file.push", "network.preview.push"),
     ("network.rollback", "network.preview.rollback"),
+    ("network.yang.edit", "network.preview.edit"),
 ];
 /// Member of a tool's `_meta` by which a gate finds the preview (docs/approvals.md).
 const META: &str = "io.banyan/preview";
@@ -51,6 +53,7 @@ pub(super) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
         "network.preview.push" => {
             Ok(described(about, &site.foresee(&site.caller, Edits::Whole(text(arguments, "content")?.to_owned())).await?))
         }
+        "network.preview.edit" => Ok(described(about, &yang::foresee(site, &site.caller, arguments).await?)),
         "network.preview.commit" => commit(site, arguments).await,
         _ => {
             let (shown, _) = site.candidate_on().await?;

@@ -52,12 +52,21 @@ pub(crate) fn edit_schema() -> Value {
 /// Adds to the candidate.
 pub(crate) async fn edit(site: &Site, who: &str, arguments: &Arguments) -> Result<Preview, Fault> {
     site.backend.netconf()?;
+    site.edit_data(who, &edits(arguments)?).await
+}
+
+/// The diff that an edit would make.
+pub(crate) async fn foresee(site: &Site, who: &str, arguments: &Arguments) -> Result<Preview, Fault> {
+    site.backend.netconf()?;
+    site.foresee_data(who, &edits(arguments)?).await
+}
+
+fn edits(arguments: &Arguments) -> Result<Vec<NodeEdit>, Fault> {
     if !matches!(arguments.get("target").map(Value::as_str), None | Some(Some("candidate"))) {
         return Err(invalid("`target` is candidate: a commit brings it to what runs"));
     }
     let edits = arguments.get("edit").and_then(Value::as_array).filter(|edits| !edits.is_empty());
-    let edits = edits.ok_or_else(|| invalid("`edit` is a list of edits"))?;
-    site.edit_data(who, &edits.iter().map(node_edit).collect::<Result<Vec<_>, _>>()?).await
+    edits.ok_or_else(|| invalid("`edit` is a list of edits"))?.iter().map(node_edit).collect()
 }
 
 fn node_edit(edit: &Value) -> Result<NodeEdit, Fault> {

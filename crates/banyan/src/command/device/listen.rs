@@ -1,5 +1,7 @@
 //! `banyan device listen`: the draft's TLS transport (section 8.1) for controllers that have a certificate. Does not read messages.
 
+mod handshakes;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +12,11 @@ use config::resolved::Tls;
 use gateway::trust;
 use gateway::trust::listener::server_config;
 use netdev::Site;
+use rustix::net::sockopt;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
+use self::handshakes::Handshakes;
 use super::Compat;
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -24,12 +27,12 @@ use crate::threads;
 
 /// Name of the protocol in the handshake.
 const PROTOCOL: &[u8] = b"mcp";
-/// Most handshakes at a time.
-const HANDSHAKES: usize = 64;
 /// Most connections of one controller.
 const OF_ONE: usize = 8;
 /// Most connections of all controllers.
 const OF_ALL: usize = 64;
+/// Silence of a network before it is asked for its peer.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 /// Pause after a connection that could not be taken.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -81,22 +84,35 @@ impl Listen {
 
 /// Takes connections for ever.
 async fn accept(listener: &TcpListener, config: Arc<rustls::ServerConfig>, site: &Site, compat: Compat) -> Result<(), Failure> {
-    let (counts, room) = (Counts::default(), Arc::new(Semaphore::new(HANDSHAKES)));
+    let (counts, handshakes) = (Counts::default(), Handshakes::default());
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return Ok(()) };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, address)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        if let Err(error) = keep_alive(&stream) {
+            tracing::debug!(%error, "a connection keeps no watch over its peer");
+        }
         let (config, site, counts) = (Arc::clone(&config), site.clone(), Arc::clone(&counts));
+        let handshake = handshakes.begin(address.ip().to_canonical());
         tokio::spawn(async move {
-            let shaken = trust::accept(config, stream).await;
-            drop(permit);
-            if let Some((stream, party)) = shaken {
+            if let Some((stream, party)) = handshake.shake(trust::accept(config, stream)).await {
                 serve(stream, &party, &site, compat, &counts).await;
             }
         });
     }
+}
+
+/// Ends a connection whose controller is gone without a word: it may be silent for as long as it likes, and the network may not.
+fn keep_alive(stream: &TcpStream) -> std::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    #[cfg(target_os = "linux")]
+    {
+        sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
+        sockopt::set_tcp_keepintvl(stream, KEEPALIVE / 4)?;
+        sockopt::set_tcp_keepcnt(stream, 4)?;
+    }
+    Ok(())
 }
 
 async fn serve(
