@@ -13,10 +13,10 @@ const OF_ALL: usize = 64;
 
 /// Handshakes under way, the oldest first.
 #[derive(Clone, Default)]
-pub(super) struct Handshakes(Arc<Mutex<Queue>>);
+pub(super) struct Handshakes(Arc<Mutex<HandshakeQueue>>);
 
 #[derive(Default)]
-struct Queue {
+struct HandshakeQueue {
     count: u64,
     waiting: VecDeque<(u64, IpAddr, oneshot::Sender<()>)>,
 }
