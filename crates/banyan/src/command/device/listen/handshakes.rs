@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_handshake_of_an_address_gives_way_to_a_new() {
+    fn the_oldest_handshake_of_an_address_gives_way() {
         let (all, address) = (Handshakes::default(), IpAddr::from([10, 0, 0, 1]));
         let mut other = all.begin(IpAddr::from([10, 0, 0, 2]));
         let mut begun: Vec<_> = (0..OF_ONE).map(|_| all.begin(address)).collect();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_all_handshakes_gives_way_at_the_bound() {
+    fn the_oldest_of_all_handshakes_gives_way() {
         let all = Handshakes::default();
         let address = |number: usize| IpAddr::from(u32::try_from(number).unwrap().to_be_bytes());
         let mut begun: Vec<_> = (0..OF_ALL + 3).map(|number| all.begin(address(number))).collect();
