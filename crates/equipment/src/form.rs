@@ -43,7 +43,7 @@ pub(crate) struct Device {
     /// Groups of the device, each with a section `[device_group.NAME]`.
     #[schemars(example = &["edge"])]
     pub(crate) groups: Vec<At<String>>,
-    /// Way to the device. Default: `frr`, an FRR on this machine.
+    /// Way to the device. Default: `frr`, an FRR on this machine, or with `address` on a machine behind SSH.
     backend: Option<Backend>,
     /// Path space of FRR, as `vtysh -N` takes it.
     #[schemars(example = &"r1")]
@@ -51,7 +51,7 @@ pub(crate) struct Device {
     /// Directory of `vtysh`. Default: `/usr/bin`.
     #[schemars(example = &"/usr/bin")]
     bindir: Option<String>,
-    /// Host of a device that is reached over SSH, with a port or without: 22 for `ssh`, 830 for `netconf`.
+    /// Host of a device that is reached over SSH, with a port or without: 22 for `ssh` and `frr`, 830 for `netconf`.
     #[schemars(example = &"10.0.0.1")]
     address: Option<At<String>>,
     /// Name for the login.
@@ -151,7 +151,7 @@ impl Device {
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
         let backend = self.backend.unwrap_or_default();
-        if backend != Backend::Frr {
+        if backend != Backend::Frr || self.address.is_some() {
             self.check_login(name, reading);
         }
         DeviceSettings {

@@ -86,10 +86,10 @@ pub struct Health {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// FRR on this machine, through `vtysh`.
+    /// FRR through `vtysh`, on this machine or on the one of the address.
     #[default]
     Frr,
-    /// A command line over SSH, for reads.
+    /// A command line over SSH.
     Ssh,
     /// NETCONF over SSH.
     Netconf,

@@ -4,11 +4,13 @@
 
 mod candidate;
 mod form;
+mod job;
 mod record;
 pub mod text;
 mod transaction;
 
 pub use candidate::{Author, Edits, LEASE, TriedEdits, adopt, diff, discard, edit, edits_of, take_over};
 pub use form::{ConfigForm, listed};
+pub use job::{FrrPrograms, RestoreJob, job_answer, shell_output};
 pub use record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason, binding};
 pub use transaction::{ChangeOutcome, StepResult, Terms, Transaction, Want};

@@ -2,6 +2,7 @@
 //! write more in the same form. Nothing here knows a dialect by name.
 
 mod audit;
+mod change;
 mod command;
 mod steps;
 mod terminal;
@@ -16,6 +17,8 @@ use crate::fault::{Code, Fault};
 
 use audit::{AuditFile, AuditRule};
 pub use audit::{Finding, Severity};
+use change::ChangeFile;
+pub use change::{CandidateCommands, ChangeMethod, TimeUnit, TimerCommands};
 pub use command::{Command, CommandClass};
 pub use steps::StepCommand;
 use steps::{StepAnswers, StepsFile};
@@ -64,6 +67,7 @@ pub struct Dialect {
     vocabulary: Vocabulary,
     escapes: Vec<WordPattern>,
     answers: StepAnswers,
+    noise: Vec<Regex>,
     audit: Vec<AuditRule>,
 }
 
@@ -81,6 +85,8 @@ struct DialectFile {
     commands: CommandLists,
     #[serde(default)]
     steps: StepsFile,
+    #[serde(default)]
+    change: ChangeFile,
     #[serde(default)]
     audit: Vec<AuditFile>,
     #[serde(default)]
@@ -105,6 +111,9 @@ struct SessionCommands {
     configure: String,
     leave: String,
     save: String,
+    /// Shows the version; `show version` where none is named.
+    #[serde(default)]
+    version: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -177,6 +186,7 @@ impl Dialect {
             errors,
             vocabulary: Vocabulary::new(&lists),
             answers: file.steps.answers(expression)?,
+            noise: file.change.noise(expression)?,
             audit: rules.into_iter().map(|rule| rule.rule(expression)).collect::<Result<_, _>>()?,
             escapes: file.commands.escapes.iter().map(|text| WordPattern::new(text)).collect(),
             file,

@@ -1,8 +1,9 @@
 //! Carries out the wishes of a transaction, one after another. Decides nothing.
 
-use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, StepResult, Transaction, Want};
+use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, Phase, StepResult, Transaction, Want};
 use net_proto::fault::{Code, Fault};
 
+use crate::backend::Frr;
 use crate::clock::now;
 use crate::guard;
 use crate::site::{Site, forget};
@@ -15,6 +16,7 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
         let done = match transaction.want() {
             Want::End => {
                 let record = transaction.record().clone();
+                release(site, &record).await;
                 let finished = transaction.finish().map_err(|fault| site.cleaned_of(&record, fault));
                 return (record, finished);
             }
@@ -38,32 +40,67 @@ fn reported(result: Result<(), Fault>) -> StepResult {
     result.map_or_else(StepResult::Failed, |()| StepResult::Done)
 }
 
-/// Starts the process for a restore; over NETCONF the device has a timer for that, and the candidate is made.
+/// Tells the timer of a device that there is nothing left to take back: else it would take back what others change meanwhile.
+async fn release(site: &Site, record: &ChangeRecord) {
+    let Some(change) = record.change.as_ref().filter(|change| change.phase == Phase::RolledBack && change.persist.is_some()) else {
+        return;
+    };
+    match &site.backend {
+        DeviceWay::Hosted(_) => drop(confirm(site, change).await),
+        DeviceWay::Ssh(ssh) if !ssh.has_candidate() => drop(confirm(site, change).await),
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) => {}
+    }
+}
+
+/// Starts the process for a restore, here or on the device; over NETCONF the device has a timer for that, and the candidate is made.
 async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
     match &site.backend {
         DeviceWay::Netconf(netconf) => netconf.prepare(&change.commands, &change.candidate).await,
-        DeviceWay::Frr(_) | DeviceWay::Ssh(..) => guard::start(site),
+        DeviceWay::Hosted(frr) => {
+            let token = persist(change)?;
+            let armed = frr.arm(token, left(change), change.snapshot.as_deref().unwrap_or_default()).await;
+            if armed.is_err() {
+                // A job whose start nobody heard of ends by itself, for nothing was applied.
+                drop(frr.confirm(token).await);
+            }
+            armed
+        }
+        // The commands of the change begin with the timer of the device.
+        DeviceWay::Ssh(ssh) if ssh.has_timer() => Ok(()),
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) => guard::start(site),
     }
 }
 
 async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fault> {
     match &site.backend {
-        DeviceWay::Netconf(netconf) => {
-            let left = change.deadline.as_ref().map_or(0, |deadline| deadline.left(&now()).div_ceil(1000));
-            netconf.commit(u32::try_from(left).unwrap_or(u32::MAX), persist(change)?).await
-        }
-        DeviceWay::Frr(_) | DeviceWay::Ssh(..) => reload(site, &change.candidate, lock).await,
+        DeviceWay::Netconf(netconf) => netconf.commit(u32::try_from(left(change)).unwrap_or(u32::MAX), persist(change)?).await,
+        DeviceWay::Hosted(frr) => frr.apply(persist(change)?, left(change), &change.candidate).await,
+        DeviceWay::Ssh(ssh) => ssh.apply(change, left(change)).await,
+        DeviceWay::Frr(frr) => reload(site, frr, &change.candidate, lock).await,
     }
 }
 
 async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
-    site.backend.netconf()?.confirm(persist(change)?).await
+    match &site.backend {
+        DeviceWay::Netconf(netconf) => netconf.confirm(persist(change)?).await,
+        DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
+        DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
+        DeviceWay::Frr(_) => Ok(()),
+    }
+}
+
+/// Seconds until the deadline.
+fn left(change: &DeviceChange) -> u64 {
+    change.deadline.as_ref().map_or(0, |deadline| deadline.left(&now()).div_ceil(1000))
 }
 
 async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock) -> Result<(), Fault> {
-    match (&site.backend, &record.change) {
-        (DeviceWay::Netconf(netconf), Some(change)) => netconf.cancel(persist(change)?).await,
-        _ => reload(site, snapshot, lock).await,
+    let change = record.change.as_ref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the change is gone"))?;
+    match &site.backend {
+        DeviceWay::Netconf(netconf) => netconf.cancel(persist(change)?).await,
+        DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
+        DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
+        DeviceWay::Frr(frr) => reload(site, frr, snapshot, lock).await,
     }
 }
 
@@ -72,10 +109,10 @@ fn persist(change: &DeviceChange) -> Result<&str, Fault> {
     change.persist.as_deref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the record has no name for the commit on the device"))
 }
 
-async fn reload(site: &Site, text: &str, lock: &Lock) -> Result<(), Fault> {
+async fn reload(site: &Site, frr: &Frr, text: &str, lock: &Lock) -> Result<(), Fault> {
     let file = site.written("frr.conf", text)?;
     let held = lock.shared().map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
-    let reloaded = site.backend.changeable()?.reload(&file, held).await;
+    let reloaded = frr.reload(&file, held).await;
     forget(&file);
     reloaded
 }
@@ -84,7 +121,8 @@ async fn save(site: &Site) -> Result<(), Fault> {
     match &site.backend {
         DeviceWay::Netconf(netconf) => netconf.save(),
         DeviceWay::Frr(frr) => frr.save().await,
-        DeviceWay::Ssh(..) => site.backend.changeable().map(drop),
+        DeviceWay::Hosted(frr) => frr.save().await,
+        DeviceWay::Ssh(ssh) => ssh.save().await,
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use equipment::{Confirmation, DeviceSettings};
 use net_proto::change::{
-    Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Phase, Reason, Terms, Transaction, diff, discard, edit, take_over, text,
+    Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Phase, Reason, Terms, Transaction, adopt, diff, discard, edit, edits_of,
+    take_over,
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
@@ -118,28 +119,57 @@ impl Site {
 
     /// Adds to the candidate of `who`; answers the diff.
     pub(crate) async fn edit(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
-        self.backend.changeable()?;
+        self.backend.check_lines()?;
         self.may_edit(&edits)?;
         let _lock = self.store.lock(PATIENCE).await?;
-        let running = self.backend.running().await?;
-        let author = Author { device: &self.settings.name, who };
-        let record = edit(&self.store.load()?, author, edits, &running, &text::FRR, &now())?;
+        let (record, running) = self.edited(who, edits).await?;
         let shown = self.shown(&record, &running)?;
-        let file = self.written("check.conf", &shown.change.candidate)?;
-        let checked = self.backend.changeable()?.validate(&file).await;
-        forget(&file);
-        checked.map_err(|fault| self.cleaned_of(&record, fault))?;
+        self.validate(&shown.change.candidate).await.map_err(|fault| self.cleaned_of(&record, fault))?;
         self.keep(&record)?;
         Ok(shown)
     }
 
+    /// The record with such edits of `who`, and the running configuration. Nothing is kept.
+    async fn edited(&self, who: &str, edits: Edits) -> Result<(ChangeRecord, String), Fault> {
+        let author = Author { device: &self.settings.name, who };
+        let Some(device) = self.backend.candidate_line() else {
+            let running = self.backend.running().await?;
+            return Ok((edit(&self.store.load()?, author, edits, &running, self.dialect.grammar(), &now())?, running));
+        };
+        let record = self.store.load()?;
+        let mut all = edits_of(&record, who, &now())?;
+        match edits {
+            Edits::Commands(commands) => all.extend(commands),
+            Edits::Whole(_) => {
+                let detail = "this device takes commands, and no whole configuration: use network.cli.configure";
+                return Err(Fault::new(Code::ConfigIncompatible, detail));
+            }
+        }
+        let tried = device.try_edits(all).await?;
+        let running = tried.running.clone();
+        Ok((adopt(&record, author, tried, &now())?, running))
+    }
+
+    /// Lets the device check the syntax of a candidate, where it can.
+    async fn validate(&self, candidate: &str) -> Result<(), Fault> {
+        match &self.backend {
+            DeviceWay::Frr(frr) => {
+                let file = self.written("check.conf", candidate)?;
+                let checked = frr.validate(&file).await;
+                forget(&file);
+                checked
+            }
+            DeviceWay::Hosted(frr) => frr.validate(candidate).await,
+            DeviceWay::Ssh(_) | DeviceWay::Netconf(_) => Ok(()),
+        }
+    }
+
     /// The diff that such edits of `who` would make. Nothing is kept, and the device checks nothing.
     pub(crate) async fn foresee(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
-        self.backend.changeable()?;
+        self.backend.check_lines()?;
         self.may_edit(&edits)?;
-        let running = self.backend.running().await?;
-        let author = Author { device: &self.settings.name, who };
-        self.shown(&edit(&self.store.load()?, author, edits, &running, &text::FRR, &now())?, &running)
+        let (record, running) = self.edited(who, edits).await?;
+        self.shown(&record, &running)
     }
 
     /// The candidate and the present diff.
@@ -156,7 +186,7 @@ impl Site {
     pub(crate) fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {
         let change = record.live().cloned().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
         let base = change.snapshot.as_deref().unwrap_or(running);
-        Ok(Preview { diff: self.redactor.text(&diff(base, &change, &text::FRR)), change })
+        Ok(Preview { diff: self.redactor.text(&diff(base, &change, self.dialect.grammar())), change })
     }
 
     /// Commits the candidate of `who` for some seconds.
@@ -168,7 +198,7 @@ impl Site {
             return Err(Fault::new(Code::InvalidParams, format!("`confirmed` is 1 to {longest} seconds")));
         }
         let lock = self.store.lock(PATIENCE).await?;
-        let persist = self.backend.netconf().ok().map(|_| runtime::random::token());
+        let persist = self.backend.has_timer().then(runtime::random::token);
         let terms = Terms { who, window: window * 1000, hash, can_undo: true, persist: persist.as_deref() };
         let transaction = Transaction::commit(self.store.load()?, terms, &now())?;
         match drive(self, transaction, &lock).await {
@@ -254,7 +284,7 @@ impl Site {
     /// Runs a command that only shows something, or that a rule of the device allows.
     pub(crate) async fn show(&self, command: &str) -> Result<String, Fault> {
         if self.backend.netconf().is_ok() {
-            self.backend.changeable()?;
+            self.backend.check_lines()?;
         }
         let command = self.dialect.command(command)?;
         self.role.permit(DeviceAction::Command(&command), seconds())?;

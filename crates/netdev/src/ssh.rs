@@ -1,4 +1,6 @@
-//! Command lines over SSH: a session with a terminal for each command. Does not know the meaning of a command, and changes nothing.
+//! Command lines over SSH: sessions with a terminal. Does not know the meaning of a command.
+
+mod change;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use crate::login::{HostKey, Login, within};
 
 /// Bytes of a reply that are kept.
 const REPLY: usize = 32 << 20;
-/// Most sessions with a device at a time.
+/// Most sessions of callers with a device at a time.
 const SESSIONS: usize = 2;
 /// Port of SSH.
 const PORT: u16 = 22;
@@ -26,46 +28,90 @@ pub(crate) struct Ssh {
     timeout: Duration,
     dialect: Arc<Dialect>,
     room: Arc<Semaphore>,
+    accepts_no_rollback: bool,
+}
+
+/// Session with a terminal, without a pager.
+struct CliSession {
+    session: Handle<HostKey>,
+    channel: Channel<Msg>,
+    terminal: Terminal,
+    dialect: Arc<Dialect>,
 }
 
 impl Ssh {
     pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>, password: Option<String>) -> Self {
-        let login = Login::new(settings, password, PORT);
-        Self { login, timeout: Duration::from_secs(settings.command_timeout), dialect, room: Arc::new(Semaphore::new(SESSIONS)) }
+        Self {
+            login: Login::new(settings, password, PORT),
+            timeout: Duration::from_secs(settings.command_timeout),
+            dialect,
+            room: Arc::new(Semaphore::new(SESSIONS)),
+            accepts_no_rollback: settings.accept_no_rollback,
+        }
     }
 
     /// Answer to one command of the exec mode.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
         let _one = self.room.acquire().await.map_err(|_| Fault::from(Trouble::Busy))?;
-        let session = self.login.session().await?;
-        let replied = within(self.timeout, self.talk(&session, command)).await;
-        // The answer is there already; a device that does not hear the farewell loses the connection.
-        drop(session.disconnect(Disconnect::ByApplication, "", "en").await);
-        let reply = replied?;
-        if reply.omitted > 0 {
-            return Err(Fault::from(Trouble::TooLong { limit: REPLY }));
-        }
-        self.dialect.fault(command, &reply.text).map_or(Ok(reply.text), Err)
+        self.asked(command).await
     }
 
-    /// Opens a terminal, turns the pager off and gives the command.
-    async fn talk(&self, session: &Handle<HostKey>, command: &str) -> Result<TerminalReply, Fault> {
-        let lost = |error: russh::Error| Fault::from(Trouble::SessionLost { reason: error.to_string() });
+    /// The same for whoever waits for no caller.
+    async fn asked(&self, command: &str) -> Result<String, Fault> {
+        let mut session = self.open().await?;
+        let said = session.say(command, self.timeout).await;
+        session.close().await;
+        said.map(|reply| reply.text)
+    }
+
+    /// Opens a terminal, and turns the pager off.
+    async fn open(&self) -> Result<CliSession, Fault> {
+        let session = self.login.session().await?;
+        let begun = within(self.timeout, self.terminal(&session)).await;
+        let (channel, terminal) = begun?;
+        Ok(CliSession { session, channel, terminal, dialect: Arc::clone(&self.dialect) })
+    }
+
+    async fn terminal(&self, session: &Handle<HostKey>) -> Result<(Channel<Msg>, Terminal), Fault> {
         let mut channel = session.channel_open_session().await.map_err(lost)?;
         channel.request_pty(false, "vt100", 500, 100, 0, 0, &[]).await.map_err(lost)?;
         channel.request_shell(false).await.map_err(lost)?;
         let mut terminal = Terminal::new(Arc::clone(&self.dialect), REPLY);
         reply(&mut channel, &mut terminal).await?;
-        for line in self.dialect.start().iter().map(String::as_str).chain([command]) {
+        for line in self.dialect.start() {
             let bytes = terminal.command(line);
             channel.data_bytes(bytes.into_bytes()).await.map_err(lost)?;
-            let said = reply(&mut channel, &mut terminal).await?;
-            if line == command {
-                return Ok(said);
-            }
+            reply(&mut channel, &mut terminal).await?;
         }
-        Err(Fault::new(Code::InvalidParams, "the command is empty"))
+        Ok((channel, terminal))
     }
+}
+
+impl CliSession {
+    /// Gives a command, and waits for the next prompt.
+    async fn say(&mut self, command: &str, timeout: Duration) -> Result<TerminalReply, Fault> {
+        let bytes = self.terminal.command(command);
+        let said = within(timeout, async {
+            self.channel.data_bytes(bytes.into_bytes()).await.map_err(lost)?;
+            reply(&mut self.channel, &mut self.terminal).await
+        });
+        let reply = said.await?;
+        if reply.omitted > 0 {
+            return Err(Fault::from(Trouble::TooLong { limit: REPLY }));
+        }
+        self.dialect.fault(command, &reply.text).map_or(Ok(reply), Err)
+    }
+
+    /// Ends the session. A device that does not hear the farewell loses the connection.
+    async fn close(self) {
+        let farewell = self.session.disconnect(Disconnect::ByApplication, "", "en");
+        drop(tokio::time::timeout(Duration::from_secs(1), farewell).await);
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
+fn lost(error: russh::Error) -> Fault {
+    Trouble::SessionLost { reason: error.to_string() }.into()
 }
 
 /// Waits for the next prompt.
@@ -78,11 +124,14 @@ async fn reply(channel: &mut Channel<Msg>, terminal: &mut Terminal) -> Result<Te
             }
             Some(_) => continue,
         };
-        for event in terminal.receive(&data) {
+        let events = terminal.receive(&data);
+        if terminal.is_over() {
+            return Err(Trouble::TooLong { limit: REPLY }.into());
+        }
+        for event in events {
             match event {
                 TerminalEvent::Reply(reply) => return Ok(reply),
                 TerminalEvent::Send(text) => {
-                    let lost = |error: russh::Error| Fault::from(Trouble::SessionLost { reason: error.to_string() });
                     channel.data_bytes(text.into_bytes()).await.map_err(lost)?;
                 }
                 TerminalEvent::Question(question) => {

@@ -1,12 +1,13 @@
-//! The way to a device: the FRR on this machine, a command line over SSH, or NETCONF. Decides nothing.
+//! The way to a device: FRR on this machine or on one behind SSH, a command line over SSH, or NETCONF. Decides nothing.
 
 use std::sync::Arc;
 
-use equipment::{Backend, CommandLine, DeviceSettings};
+use equipment::{Backend, DeviceSettings};
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 
 use crate::backend::Frr;
+use crate::hosted::HostedFrr;
 use crate::netconf::Netconf;
 use crate::ssh::Ssh;
 
@@ -14,15 +15,17 @@ use crate::ssh::Ssh;
 #[derive(Clone, Debug)]
 pub(crate) enum DeviceWay {
     Frr(Frr),
-    Ssh(Ssh, CommandLine),
+    Hosted(HostedFrr),
+    Ssh(Ssh),
     Netconf(Netconf),
 }
 
 impl DeviceWay {
     pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>, password: Option<String>) -> Self {
         match settings.backend {
+            Backend::Frr if settings.address.is_some() => Self::Hosted(HostedFrr::new(settings, dialect, password)),
             Backend::Frr => Self::Frr(Frr::new(settings, dialect)),
-            Backend::Ssh => Self::Ssh(Ssh::new(settings, dialect, password), settings.dialect),
+            Backend::Ssh => Self::Ssh(Ssh::new(settings, dialect, password)),
             Backend::Netconf => Self::Netconf(Netconf::new(settings, password)),
         }
     }
@@ -31,7 +34,8 @@ impl DeviceWay {
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
         match self {
             Self::Frr(frr) => frr.exec(command).await,
-            Self::Ssh(ssh, _) => ssh.exec(command).await,
+            Self::Hosted(frr) => frr.exec(command).await,
+            Self::Ssh(ssh) => ssh.exec(command).await,
             Self::Netconf(netconf) => Ok(netconf.data(command, true).await?.0.text()),
         }
     }
@@ -40,9 +44,8 @@ impl DeviceWay {
     pub(crate) async fn running(&self) -> Result<String, Fault> {
         match self {
             Self::Frr(frr) => frr.running().await,
-            Self::Ssh(ssh, CommandLine::Frr | CommandLine::Ios) => ssh.exec("show running-config").await,
-            Self::Ssh(ssh, CommandLine::Junos) => ssh.exec("show configuration").await,
-            Self::Ssh(ssh, CommandLine::Vrp) => ssh.exec("display current-configuration").await,
+            Self::Hosted(frr) => frr.running().await,
+            Self::Ssh(ssh) => ssh.running().await,
             Self::Netconf(netconf) => netconf.running().await,
         }
     }
@@ -53,7 +56,7 @@ impl DeviceWay {
             let modules = netconf.reach().await?.modules().len();
             return Ok(format!("NETCONF with {modules} YANG modules"));
         }
-        let command = if matches!(self, Self::Ssh(_, CommandLine::Vrp)) { "display version" } else { "show version" };
+        let command = if let Self::Ssh(ssh) = self { ssh.version_command() } else { "show version" };
         Ok(self.exec(command).await?.lines().next().unwrap_or_default().to_owned())
     }
 
@@ -69,7 +72,7 @@ impl DeviceWay {
     pub(crate) fn netconf(&self) -> Result<&Netconf, Fault> {
         match self {
             Self::Netconf(netconf) => Ok(netconf),
-            Self::Frr(_) | Self::Ssh(..) => {
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) => {
                 let detail = "this device has no YANG server: use network.cli.exec and network.cli.configure";
                 Err(Fault::new(Code::ConfigIncompatible, detail))
             }
@@ -79,29 +82,37 @@ impl DeviceWay {
     /// Checks that something would take a change of the device back.
     ///
     /// # Errors
-    /// -32087: over a shell nothing would. A device over NETCONF is asked when a change is made.
+    /// -32087: nothing would. A device over NETCONF and a login without a shell are asked when a change is made.
     pub(crate) fn check_undo(&self) -> Result<(), Fault> {
         match self {
-            Self::Netconf(_) => Ok(()),
-            Self::Frr(_) | Self::Ssh(..) => self.changeable().map(drop),
+            Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) => Ok(()),
+            Self::Ssh(ssh) => ssh.check_undo(),
         }
     }
 
-    /// The device, where its command line can take a change back.
+    /// Does the device itself take an unconfirmed change back?
+    pub(crate) fn has_timer(&self) -> bool {
+        match self {
+            Self::Netconf(_) | Self::Hosted(_) => true,
+            Self::Ssh(ssh) => ssh.has_timer(),
+            Self::Frr(_) => false,
+        }
+    }
+
+    /// Checks that the device takes changes as commands.
     ///
     /// # Errors
-    /// -32087: over a shell, nothing on the device would restore it. -32084: over NETCONF there is no command line.
-    pub(crate) fn changeable(&self) -> Result<&Frr, Fault> {
-        match self {
-            Self::Frr(frr) => Ok(frr),
-            Self::Ssh(..) => {
-                let detail = "nothing on this device would bring the old configuration back, so nothing was sent";
-                Err(Fault::new(Code::RollbackNotSupported, detail))
-            }
-            Self::Netconf(_) => Err(Fault::new(
-                Code::ConfigIncompatible,
-                "this device is reached over NETCONF and has no command line here: use network.yang.get and network.yang.edit",
-            )),
+    /// -32087: nothing on the device would restore it. -32084: over NETCONF there is no command line.
+    pub(crate) fn check_lines(&self) -> Result<(), Fault> {
+        if let Self::Netconf(_) = self {
+            let detail = "this device is reached over NETCONF and has no command line here: use network.yang.get and network.yang.edit";
+            return Err(Fault::new(Code::ConfigIncompatible, detail));
         }
+        self.check_undo()
+    }
+
+    /// The device, where it makes candidates of commands by itself.
+    pub(crate) fn candidate_line(&self) -> Option<&Ssh> {
+        if let Self::Ssh(ssh) = self { Some(ssh).filter(|ssh| ssh.has_candidate()) } else { None }
     }
 }

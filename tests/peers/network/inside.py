@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, controller, lab, netconf, previewed, walk  # noqa: E402
+from network import asking, controller, lab, netconf, previewed, remote, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -464,6 +464,7 @@ def main():
             report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
         report.guard("network/controller", lambda: controller.run(report, gateway, device))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
+    report.guard("remote", lambda: remote.run(report))
     report.guard("netconf", lambda: netconf.run(report))
     sys.exit(report.finish())
 

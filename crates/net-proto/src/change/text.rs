@@ -2,84 +2,90 @@
 //! the device does.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 /// Lines of a dialect with a meaning for merges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Grammar {
     /// Beginnings of lines that open a context, from anywhere.
-    pub contexts: &'static [&'static str],
+    pub contexts: Vec<String>,
     /// Beginnings of lines that open a context within a context.
-    pub inner: &'static [&'static str],
+    pub inner: Vec<String>,
     /// Beginnings of lines that belong to no context.
-    pub global: &'static [&'static str],
+    pub global: Vec<String>,
     /// Beginnings of lines that replace each other in a context; `*` stands for any word.
-    pub single: &'static [&'static str],
+    pub single: Vec<String>,
 }
 
 /// FRR, in the words of `vtysh`.
-pub const FRR: Grammar = Grammar {
-    contexts: &[
-        "interface ",
-        "router ",
-        "route-map ",
-        "vrf ",
-        "line vty",
-        "key chain ",
-        "bfd",
-        "segment-routing",
-        "pbr-map ",
-        "nexthop-group ",
-        "rpki",
-    ],
-    inner: &["address-family ", "vni ", "key ", "peer ", "profile "],
-    global: &[
-        "ip route ",
-        "ipv6 route ",
-        "ip prefix-list ",
-        "ipv6 prefix-list ",
-        "access-list ",
-        "ipv6 access-list ",
-        "hostname ",
-        "log ",
-        "bgp as-path ",
-        "bgp community-list ",
-        "ip forwarding",
-        "ipv6 forwarding",
-        "service ",
-        "banner ",
-        "username ",
-    ],
-    single: &[
-        "description",
-        "hostname",
-        "log file",
-        "log syslog",
-        "bandwidth",
-        "ip ospf cost",
-        "ip ospf hello-interval",
-        "ip ospf dead-interval",
-        "ip ospf priority",
-        "ip ospf authentication-key",
-        "bgp router-id",
-        "ospf router-id",
-        "timers throttle spf",
-        "maximum-paths",
-        "neighbor * remote-as",
-        "neighbor * description",
-        "neighbor * timers connect",
-        "neighbor * timers",
-        "neighbor * password",
-        "neighbor * update-source",
-        "neighbor * ebgp-multihop",
-        "neighbor * local-as",
-        "neighbor * weight",
-        "set local-preference",
-        "set metric",
-        "router-id",
-    ],
-};
+pub static FRR: LazyLock<Grammar> = LazyLock::new(|| {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    Grammar {
+        contexts: texts(&[
+            "interface ",
+            "router ",
+            "route-map ",
+            "vrf ",
+            "line vty",
+            "key chain ",
+            "bfd",
+            "segment-routing",
+            "pbr-map ",
+            "nexthop-group ",
+            "rpki",
+        ]),
+        inner: texts(&["address-family ", "vni ", "key ", "peer ", "profile "]),
+        global: texts(&[
+            "ip route ",
+            "ipv6 route ",
+            "ip prefix-list ",
+            "ipv6 prefix-list ",
+            "access-list ",
+            "ipv6 access-list ",
+            "hostname ",
+            "log ",
+            "bgp as-path ",
+            "bgp community-list ",
+            "ip forwarding",
+            "ipv6 forwarding",
+            "service ",
+            "banner ",
+            "username ",
+        ]),
+        single: texts(&[
+            "description",
+            "hostname",
+            "log file",
+            "log syslog",
+            "bandwidth",
+            "ip ospf cost",
+            "ip ospf hello-interval",
+            "ip ospf dead-interval",
+            "ip ospf priority",
+            "ip ospf authentication-key",
+            "bgp router-id",
+            "ospf router-id",
+            "timers throttle spf",
+            "maximum-paths",
+            "neighbor * remote-as",
+            "neighbor * description",
+            "neighbor * timers connect",
+            "neighbor * timers",
+            "neighbor * password",
+            "neighbor * update-source",
+            "neighbor * ebgp-multihop",
+            "neighbor * local-as",
+            "neighbor * weight",
+            "set local-preference",
+            "set metric",
+            "router-id",
+        ]),
+    }
+});
 
 /// A line and the lines below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,8 +108,8 @@ fn is_silent(line: &str) -> bool {
         || matches!(line, "end" | "Building configuration..." | "Current configuration:")
 }
 
-fn begins(line: &str, beginnings: &[&str]) -> bool {
-    beginnings.iter().any(|begin| line.starts_with(begin) || line == begin.trim_end())
+fn begins(line: &str, beginnings: &[String]) -> bool {
+    beginnings.iter().any(|begin| line.starts_with(begin.as_str()) || line == begin.trim_end())
 }
 
 impl Tree {
@@ -137,15 +143,15 @@ impl Tree {
                 path.truncate(if line == "end" { 0 } else { path.len() });
             } else if line.starts_with("exit") {
                 path.pop();
-            } else if begins(line, grammar.contexts) {
+            } else if begins(line, &grammar.contexts) {
                 path = vec![line.to_owned()];
                 self.context(&path);
-            } else if path.len() == 1 && begins(line, grammar.inner) {
+            } else if path.len() == 1 && begins(line, &grammar.inner) {
                 path.push(line.to_owned());
                 self.context(&path);
             } else {
                 let bare = line.strip_prefix("no ").unwrap_or(line);
-                if begins(bare, grammar.global) || (bare != line && begins(bare, grammar.contexts)) {
+                if begins(bare, &grammar.global) || (bare != line && begins(bare, &grammar.contexts)) {
                     path.clear();
                 }
                 place(self.context(&path), line, grammar);
@@ -180,6 +186,13 @@ impl Tree {
             .collect()
     }
 
+    /// Commands of the configuration mode that lead from this configuration to `wanted`, each context begun from outside.
+    pub fn towards(&self, wanted: &Self, grammar: &Grammar) -> Vec<String> {
+        let mut commands = Vec::new();
+        lead(&self.nodes, &wanted.nodes, grammar, &mut commands);
+        commands
+    }
+
     fn context(&mut self, path: &[String]) -> &mut Vec<LineNode> {
         let mut level = &mut self.nodes;
         for line in path {
@@ -190,6 +203,29 @@ impl Tree {
             level = &mut level[at].below;
         }
         level
+    }
+}
+
+/// Commands that take away what is too much, and then add what is missing.
+fn lead(have: &[LineNode], wanted: &[LineNode], grammar: &Grammar, commands: &mut Vec<String>) {
+    for node in have {
+        let key = key(&node.line, grammar);
+        let is_replaced = key.is_some() && wanted.iter().any(|other| self::key(&other.line, grammar) == key);
+        if !is_replaced && !wanted.iter().any(|other| other.line == node.line) {
+            let line = key.unwrap_or(&node.line);
+            commands.push(line.strip_prefix("no ").map_or_else(|| format!("no {line}"), str::to_owned));
+        }
+    }
+    for node in wanted {
+        let same = have.iter().find(|other| other.line == node.line);
+        if same.is_some_and(|same| same.below == node.below) {
+            continue;
+        }
+        commands.push(node.line.clone());
+        lead(same.map_or(&[], |same| &same.below), &node.below, grammar, commands);
+        if !node.below.is_empty() || same.is_some_and(|same| !same.below.is_empty()) {
+            commands.push(if node.line.starts_with("address-family ") { "exit-address-family" } else { "exit" }.to_owned());
+        }
     }
 }
 
@@ -254,7 +290,7 @@ fn write_node(text: &mut String, node: &LineNode, depth: usize, grammar: &Gramma
     }
     if node.line.starts_with("address-family ") {
         text.push_str(&format!("{indent}exit-address-family\n"));
-    } else if !node.below.is_empty() || (depth == 0 && begins(&node.line, grammar.contexts)) {
+    } else if !node.below.is_empty() || (depth == 0 && begins(&node.line, &grammar.contexts)) {
         text.push_str(&format!("{indent}exit\n"));
     }
 }
@@ -330,6 +366,24 @@ mod tests {
         assert_eq!(tree.write(&FRR), "router bgp 1\n neighbor 10.0.0.1 timers connect 5\nexit\n");
         tree.merge(["router bgp 1", "no neighbor 10.0.0.1"], &FRR);
         assert_eq!(tree.write(&FRR), "router bgp 1\nexit\n");
+    }
+
+    #[test]
+    fn nm_09_commands_lead_from_one_configuration_to_another() {
+        let (old, new) = (
+            "hostname a\ninterface lan0\n description x\n shutdown\nexit\nip route 10.0.0.0/8 Null0\n",
+            "hostname b\ninterface lan0\n description y z\nexit\n",
+        );
+        let commands = Tree::read(old).towards(&Tree::read(new), &FRR);
+        assert_eq!(commands, ["no ip route 10.0.0.0/8 Null0", "hostname b", "interface lan0", "no shutdown", "description y z", "exit"]);
+        // A device shows no default, so that a line of one is no difference.
+        let whole = SHOWN.replace("no ip forwarding\n", "");
+        for (from, to) in [(old, new), (new, old), (old, whole.as_str()), (whole.as_str(), old)] {
+            let mut tree = Tree::read(from);
+            let commands = tree.towards(&Tree::read(to), &FRR);
+            tree.merge(commands.iter().map(String::as_str), &FRR);
+            assert_eq!(Tree::read(to).differences(&tree), Vec::<String>::new(), "{commands:?}");
+        }
     }
 
     #[test]

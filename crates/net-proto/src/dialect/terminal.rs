@@ -94,6 +94,11 @@ impl Terminal {
         Vec::new()
     }
 
+    /// Has the reply more bytes than are kept?
+    pub fn is_over(&self) -> bool {
+        self.omitted > 0
+    }
+
     /// Takes the silence of a device: the last line is a prompt now even if it names another host than before.
     pub fn quiet(&mut self) -> Option<TerminalReply> {
         let tail = self.screen.line();

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use equipment::CommandLine;
 use mcp_server::{Question, Refusal, Request, arguments};
 use net_proto::fault::{Code, Fault};
 use net_proto::prompt::{CONTEXT, CallAnswer, PromptDevice, PromptState, PromptStep, RESULTS, completions};
@@ -101,7 +100,7 @@ impl PromptErrand<'_> {
 
     fn device<'b>(&'b self, running: Option<&'b str>) -> PromptDevice<'b> {
         let settings = &self.site.settings;
-        let can_change = self.site.backend.changeable().is_ok() && !settings.read_only;
+        let can_change = self.site.backend.check_lines().is_ok() && !settings.read_only;
         PromptDevice { dialect: &self.site.dialect, confirmed: can_change.then_some(settings.confirm_within), running }
     }
 
@@ -113,7 +112,7 @@ impl PromptErrand<'_> {
 /// Values for an argument of a prompt or of a template. A device that does not answer has none.
 pub(crate) async fn complete(site: &Site, reference: &str, argument: &str, typed: &str) -> Vec<String> {
     let is_of_device = matches!(argument, "src" | "vrf" | "ports") || reference == INTERFACE;
-    let facts = if is_of_device && site.settings.dialect == CommandLine::Frr && site.backend.netconf().is_err() {
+    let facts = if is_of_device && site.dialect.is_frr() && site.backend.netconf().is_err() {
         let shown = site.backend.exec("show interface json").await.and_then(|text| parsed(&text));
         shown.unwrap_or_default()
     } else {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use equipment::CommandLine;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
@@ -68,7 +67,7 @@ fn is_served(site: &Site, uri: &str) -> bool {
     let path = uri.strip_prefix("network:///").unwrap_or(uri);
     let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
     match begins(&["interface", "routing/"]) {
-        true => site.backend.netconf().is_err() && site.settings.dialect == CommandLine::Frr,
+        true => site.backend.netconf().is_err() && site.dialect.is_frr(),
         false if path == "file/candidate-config" => site.backend.check_undo().is_ok(),
         false => site.backend.is_local() || begins(&["file/running-config", "capabilities"]),
     }
@@ -76,7 +75,7 @@ fn is_served(site: &Site, uri: &str) -> bool {
 
 /// Checks that `resources/write` makes a candidate on this device.
 pub(crate) fn can_write(site: &Site) -> bool {
-    site.backend.is_local() && !site.settings.read_only
+    site.backend.check_lines().is_ok() && site.backend.candidate_line().is_none() && !site.settings.read_only
 }
 
 /// Content of a resource at one moment.

@@ -80,8 +80,10 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         ),
     ];
     let absent: &[usize] = match &site.backend {
-        DeviceWay::Frr(_) => &[2, 3],
-        DeviceWay::Ssh(..) => &[1, 2, 3, 4, 5, 7],
+        DeviceWay::Frr(_) | DeviceWay::Hosted(_) => &[2, 3],
+        DeviceWay::Ssh(ssh) if ssh.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
+        DeviceWay::Ssh(ssh) if ssh.has_candidate() => &[2, 3, 7],
+        DeviceWay::Ssh(_) => &[2, 3],
         DeviceWay::Netconf(_) => &[0, 1, 7],
     };
     for number in absent {

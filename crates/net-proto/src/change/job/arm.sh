@@ -1,0 +1,14 @@
+lives() { p=$(cat "$1/pid" 2>/dev/null) && grep -q "$1/job" "/proc/$p/cmdline" 2>/dev/null; }
+lacks() { echo "banyan lacks $1"; exit 0; }
+for program in flock setsid timeout cmp readlink; do command -v "$program" >/dev/null || lacks "$program"; done
+[ -r /proc/uptime ] || lacks /proc/uptime
+[ -x "@RELOADER@" ] || lacks "@RELOADER@"
+mkdir -p "$H" || lacks "a home to write to"
+for d in "$H"/restore-*; do
+  [ -d "$d" ] || continue
+  n=0
+  while lives "$d" && [ -h "$d/end" ] && [ "$n" -lt 100 ]; do n=$((n + 1)); sleep 0.1 || sleep 1; done
+  if lives "$d"; then echo "banyan pending"; exit 0; fi
+  rm -rf "$d"
+done
+mkdir "$D" || lacks "a home to write to"

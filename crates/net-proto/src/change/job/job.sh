@@ -1,0 +1,50 @@
+# Brings FRR back to old.conf at a moment of /proc/uptime, unless end says `confirmed`. The link end is made once, by whoever comes first.
+D=${0%/*}
+umask 077
+cd "$D" || exit 1
+exec 9>>lock
+shown() { HOME=/nonexistent timeout -k 1 30 @VTYSH@ -c 'show running-config no-header' </dev/null 2>/dev/null; }
+is_back() { shown >shown.conf && cmp -s old.conf shown.conf; }
+reload() {
+  cp "$1" frr.conf || return 1
+  timeout -k 5 60 @RELOADER@ --rundir "$D" --confdir "$D" "$D/frr.conf" </dev/null >reload.log 2>&1
+  s=$?
+  rm -f frr.conf
+  return "$s"
+}
+clear_up() { rm -f old.conf new.conf shown.conf frr.conf reload.log; }
+restore() {
+  flock 9
+  [ -f restored ] && return 0
+  if [ ! -f begun ]; then : >restored; clear_up; return 0; fi
+  n=0
+  while ! is_back; do
+    [ "$n" -lt "$1" ] || return 1
+    n=$((n + 1))
+    reload old.conf
+    is_back || sleep 2
+  done
+  : >restored
+  clear_up
+}
+case $1 in
+wait)
+  echo $$ >pid
+  while [ ! -h end ]; do
+    read -r up _ </proc/uptime
+    [ "${up%.*}" -lt "$2" ] || break
+    sleep 1
+  done
+  ln -s restore end 2>/dev/null
+  if [ "$(readlink end)" = restore ]; then restore 1000; else clear_up; fi ;;
+now)
+  ln -s restore end 2>/dev/null
+  if [ "$(readlink end)" = restore ]; then restore 3 && : >answered; fi ;;
+apply)
+  flock 9
+  if [ -h end ]; then echo over >applied; exit 0; fi
+  : >begun
+  reload new.conf
+  echo "$?" >done
+  mv done applied ;;
+esac

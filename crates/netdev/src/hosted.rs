@@ -1,0 +1,123 @@
+//! FRR on a machine behind SSH whose login has a shell: commands, the running configuration, and changes under a restore job that runs on that
+//! machine. Decides nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use equipment::DeviceSettings;
+use net_proto::change::{FrrPrograms, job_answer};
+use net_proto::dialect::Dialect;
+use net_proto::fault::{Code, Fault, Trouble};
+use tokio::sync::Semaphore;
+
+use crate::command::last;
+use crate::login::Login;
+use crate::shell::{ScriptOutput, run};
+
+/// Most sessions of callers at a time. Whoever confirms or restores waits for nobody.
+const SESSIONS: usize = 4;
+/// Longest time for a script of a job, `frr-reload.py` included.
+const RELOAD: Duration = Duration::from_secs(90);
+/// Port of SSH.
+const PORT: u16 = 22;
+
+/// An FRR on a machine behind SSH.
+#[derive(Clone, Debug)]
+pub(crate) struct HostedFrr {
+    login: Login,
+    timeout: Duration,
+    dialect: Arc<Dialect>,
+    programs: FrrPrograms,
+    callers: Arc<Semaphore>,
+}
+
+impl HostedFrr {
+    pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>, password: Option<String>) -> Self {
+        Self {
+            login: Login::new(settings, password, PORT),
+            timeout: Duration::from_secs(settings.command_timeout),
+            dialect,
+            programs: FrrPrograms::new(settings.bindir.as_deref().unwrap_or("/usr/bin"), settings.pathspace.as_deref()),
+            callers: Arc::new(Semaphore::new(SESSIONS)),
+        }
+    }
+
+    /// Answer to one command of a caller.
+    pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
+        let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
+        let _one = waited.map_err(|_| Fault::from(Trouble::Busy))?.map_err(|_| Fault::from(Trouble::Busy))?;
+        self.executed(command).await
+    }
+
+    async fn executed(&self, command: &str) -> Result<String, Fault> {
+        let output = self.script(self.programs.exec(command, self.timeout.as_secs())).await?;
+        match self.dialect.fault(command, &output.stdout) {
+            Some(fault) => Err(fault),
+            None if output.is_success && output.stdout.trim().is_empty() => Ok(output.stderr),
+            None if output.is_success => Ok(output.stdout),
+            None => Err(self.refused(command, &output)),
+        }
+    }
+
+    /// The running configuration without the head lines of `vtysh`.
+    pub(crate) async fn running(&self) -> Result<String, Fault> {
+        let text = self.executed("show running-config no-header").await?;
+        // A daemon that is down shows nothing, and its lines would count as deleted.
+        if text.trim_end().ends_with("end") {
+            Ok(text)
+        } else {
+            Err(Fault::new(Code::Unreachable, "the configuration that was shown has no end").retryable())
+        }
+    }
+
+    /// Checks the syntax of a whole configuration, on the device and without a change.
+    pub(crate) async fn validate(&self, text: &str) -> Result<(), Fault> {
+        let output = self.script(self.programs.validate(text, self.timeout.as_secs())).await?;
+        if output.is_success { Ok(()) } else { Err(self.refused("candidate-config", &output)) }
+    }
+
+    /// Starts the restore job on the device.
+    pub(crate) async fn arm(&self, token: &str, seconds: u64, old: &str) -> Result<(), Fault> {
+        let script = self.programs.job(token)?.arm(seconds, old);
+        job_answer(&run(&self.login, script, RELOAD).await?.stdout, "armed")
+    }
+
+    /// Brings a configuration to the device, for as long as the restore job waits. Nobody waits longer for the answer than for the job.
+    pub(crate) async fn apply(&self, token: &str, seconds: u64, new: &str) -> Result<(), Fault> {
+        let script = self.programs.job(token)?.apply(new);
+        let patience = Duration::from_secs(seconds.saturating_add(5)).min(RELOAD);
+        job_answer(&run(&self.login, script, patience).await?.stdout, "applied 0")
+    }
+
+    /// Keeps the change.
+    pub(crate) async fn confirm(&self, token: &str) -> Result<(), Fault> {
+        let script = self.programs.job(token)?.confirm();
+        job_answer(&run(&self.login, script, self.timeout).await?.stdout, "confirmed")
+    }
+
+    /// Brings the old configuration back.
+    pub(crate) async fn restore(&self, token: &str, old: &str) -> Result<(), Fault> {
+        let script = self.programs.job(token)?.restore(old);
+        job_answer(&run(&self.login, script, RELOAD).await?.stdout, "restored")
+    }
+
+    /// Saves the running configuration for the next start of FRR.
+    pub(crate) async fn save(&self) -> Result<(), Fault> {
+        // A file that is written, but whose owner can't be changed, is told in the words of an error.
+        let output = self.script(self.programs.exec("write memory", self.timeout.as_secs())).await?;
+        let is_saved = output.is_success && output.stdout.contains("onfiguration saved to");
+        if is_saved { Ok(()) } else { Err(self.refused("write memory", &output)) }
+    }
+
+    /// Runs a script, which ends itself in time where the device is there.
+    async fn script(&self, script: String) -> Result<ScriptOutput, Fault> {
+        run(&self.login, script, self.timeout + Duration::from_secs(3)).await
+    }
+
+    /// The fault of a `vtysh` that failed.
+    fn refused(&self, what: &str, output: &ScriptOutput) -> Fault {
+        let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join("\n");
+        let unknown = || Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(&said))).at(what);
+        self.dialect.fault(what, &said).unwrap_or_else(unknown)
+    }
+}

@@ -1,0 +1,240 @@
+"""FRR on machines behind SSH, whose logins have a shell (NM-02, NM-09, NM-13): changes that are confirmed, forgotten, that cut their own management
+link, and whose sessions and processes are killed.
+
+The restore job runs on the device, so the device is looked at while nothing of Banyan lives. Runs in the namespaces of the lab.
+"""
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+from network import lab
+from network.agent import Device, until
+
+WINDOW = 5
+HOME = lab.WORK / "ops"
+LOGIN = "canary-ops-login"
+ADDRESS = {"r2": "10.0.98.2", "r3": "10.0.97.2"}
+SECRET = "canary-hosted-secret"
+CONFIG = """
+[device.{name}]
+backend = "frr"
+address = "{address}"
+user = "{user}"
+password = "${{file:{home}/password}}"
+host_key = "{key}"
+pathspace = "{router}"
+longest_window = "60s"
+command_timeout = "5s"
+"""
+
+
+def start():
+    """Gives r2 and r3 a management link each, and an `sshd` for a login with a shell and for one with `vtysh` alone."""
+    HOME.mkdir()
+    owner = os.stat("/run/frr/r2/zebra.vty")
+    hidden = lab.sh("openssl", "passwd", "-6", LOGIN).strip()
+    shell = HOME / "vtysh-shell"
+    shell.write_text('#!/bin/sh\n[ "$1" = -c ] && exec vtysh -N r2 -c "$2"\nexec vtysh -N r2\n')
+    shell.chmod(0o755)
+    for user, program in (("ops", "/bin/sh"), ("only", shell)):
+        home = HOME / user
+        home.mkdir()
+        os.chown(home, owner.st_uid, owner.st_gid)
+        with (lab.WORK / "passwd").open("a") as file:
+            file.write(f"{user}:x:{owner.st_uid}:{owner.st_gid}::{home}:{program}\n")
+        with (lab.WORK / "shadow").open("a") as file:
+            file.write(f"{user}:{hidden}:19000:0:99999:7:::\n")
+    (HOME / "password").write_text(LOGIN)
+    for router, address in ADDRESS.items():
+        near = f"mg-{router}"
+        lab.sh("ip", "link", "add", near, "type", "veth", "peer", "name", "mgmt0", "netns", router)
+        lab.sh("ip", "addr", "add", f"{address.rsplit('.', 1)[0]}.1/24", "dev", near)
+        lab.sh("ip", "link", "set", near, "up")
+        lab.sh("ip", "-n", router, "addr", "add", f"{address}/24", "dev", "mgmt0")
+        lab.sh("ip", "-n", router, "link", "set", "mgmt0", "up")
+        file = HOME / f"sshd-{router}.conf"
+        file.write_text(f"Port 22\nListenAddress {address}\nHostKey {lab.WORK}/host\nPidFile none\nUsePAM no\nPrintMotd no\nStrictModes no\n"
+                        f"AllowUsers ops only\nPasswordAuthentication yes\n")
+        lab.sh("ip", "netns", "exec", router, "/usr/sbin/sshd", "-f", str(file), "-E", str(lab.LOGS / f"sshd-{router}"))
+
+
+RISKY = """
+[device.risky]
+backend = "ssh"
+address = "{address}"
+user = "only"
+password = "${{file:{home}/password}}"
+host_key = "{key}"
+accept_no_rollback = true
+"""
+
+
+def configuration():
+    """The devices: one of them with a login that is `vtysh`, and the same once more, where the operator accepts the risk."""
+    devices = (("host2", "r2", "ops"), ("host3", "r3", "ops"), ("only", "r2", "only"))
+    return "".join(CONFIG.format(name=name, router=router, user=user, address=ADDRESS[router], home=HOME, key=lab.fingerprint())
+                   for name, router, user in devices) + RISKY.format(address=ADDRESS["r2"], home=HOME, key=lab.fingerprint())
+
+
+def jobs():
+    """Directories of restore jobs on the devices, with the files in each."""
+    return {path.name: sorted(file.name for file in path.iterdir()) for path in (HOME / "ops" / ".banyan").glob("*/restore-*")}
+
+
+def waiting(router="r2"):
+    """Restore jobs that run on a device: id by id."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            arguments = entry.read_bytes()
+        except OSError:
+            continue
+        if f"/.banyan/frr-{router}/".encode() in arguments and b"\0wait\0" in arguments:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def confirmed(report, gateway):
+    """NM-09: a change over SSH is shown, applied under a job on the device, confirmed, saved, and stays; no secret is left behind."""
+    device, before = Device(gateway, "host2"), lab.running("r2")
+    shown = device.call("network.cli.exec", cmd="show running-config")["stdout"]
+    report.equal("NM-02: host2: a command shows over SSH what it shows there, without secrets", shown, before.replace(lab.PASSWORD, "[redacted]"))
+    code, detail = device.code("network.cli.configure", commands=["interface lan0", "descriptionn x"])
+    report.check("NM-08: host2: bad syntax is refused by the device's own check", code == -32084 and "line" in detail, f"{code} {detail}")
+    shown = device.change("interface lan0", "description by the job", "router bgp 65002", f"neighbor 10.0.12.1 password {SECRET}")
+    report.check("NM-09: host2: the diff shows the change, without secrets", "+ description by the job" in shown["diff"] and SECRET not in json.dumps(shown), shown)
+    report.check("NM-09: host2: a diff applies nothing, and starts no job", lab.running("r2") == before and not waiting())
+    done = device.call("network.commit", confirmed=30, hash=shown["hash"])
+    report.check("NM-09: host2: it is committed, and a job waits on the device", done["structuredContent"].get("status") == "committed" and len(waiting()) == 1 and
+                 "by the job" in lab.running("r2"), f"{done} {waiting()}")
+    arguments = b"".join(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in waiting())
+    modes = {oct(path.stat().st_mode & 0o077) for path in (HOME / "ops" / ".banyan").rglob("*") if not path.is_symlink()}
+    report.check("NM-12: host2: its files are the login's alone", modes == {"0o0"} and SECRET.encode() not in arguments, str(modes))
+    kept = device.call("network.commit", confirm=True)["structuredContent"]
+    report.equal("NM-09: host2: it is confirmed and saved", (kept.get("status"), kept.get("saved")), ("confirmed", True))
+    gone = until(5, lambda: not waiting() and not any(name.endswith(".conf") for files in jobs().values() for name in files))
+    report.check("NM-09: host2: the job is gone, and its configurations too", gone is not None, str(jobs()))
+    report.check("NM-09: host2: what was confirmed stays", "by the job" in lab.running("r2") and "by the job" in Path("/etc/frr/r2/frr.conf").read_text())
+
+
+def taken_back(report, gateway):
+    """NM-08, NM-09: what the device applies by half, and what somebody takes back."""
+    device, before = Device(gateway, "host2"), lab.running("r2")
+    device.change("router bgp 65099", "bgp router-id 9.9.9.9")
+    code, detail = device.code("network.commit", confirmed=30)
+    report.check("NM-08: host2: what FRR applies by half is taken back", code in (-32084, -32085) and lab.running("r2") == before, f"{code} {detail}")
+    device.change("interface lan0", "description not for long")
+    device.call("network.commit", confirmed=40)
+    ran = "not for long" in lab.running("r2")
+    back = device.call("network.rollback")["structuredContent"]
+    report.check("NM-09: host2: a change is taken back before its time, byte for byte", ran and back.get("status") == "rolled-back" and lab.running("r2") == before, back)
+    device.change("interface lan0", "description late")
+    lab.vtysh("r2", "configure terminal", "interface lan0", "ip address 192.168.102.1/24")
+    code, detail = device.code("network.commit", confirmed=WINDOW)
+    report.check("NM-09: host2: a commit after a drift is refused", code == -32084 and "changed since the diff" in detail and not waiting(), f"{code} {detail}")
+    device.call("network.rollback")
+    lab.vtysh("r2", "configure terminal", "interface lan0", "no ip address 192.168.102.1/24")
+
+
+def without_shell(report, gateway):
+    """NM-13: a login that is `vtysh` alone can start no job, so nothing is sent."""
+    before = lab.running("r2")
+    code, detail = Device(gateway, "only").code("network.cli.configure", commands=["hostname x"])
+    report.check("NM-13: a login without a shell takes no change", code == -32087 and "nothing was sent" in detail and lab.running("r2") == before, f"{code} {detail}")
+
+
+def risky(report, gateway):
+    """NM-13: where the operator accepts the risk, Banyan alone brings the old configuration back."""
+    device, before = Device(gateway, "risky"), lab.running("r2")
+    shown = device.change("interface lan0", "no description", "ip ospf cost 7", "exit", "ip route 10.80.0.0/16 blackhole")
+    report.check("NM-13: risky: the diff shows the change", "+ ip ospf cost 7" in shown.get("diff", ""), str(shown))
+    done = device.call("network.commit", confirmed=2)
+    report.check("NM-13: risky: the device runs it", "10.80.0.0/16" in lab.running("r2") and "cost 7" in lab.running("r2"), str(done)[:800])
+    took = until(12, lambda: lab.running("r2") == before)
+    report.check("NM-13: risky: what nobody confirmed is gone, byte for byte", took is not None, lab.running("r2"))
+
+
+def cut_and_forget(report, gateway):
+    """NM-09: one change cuts its own management link, another is forgotten; what the devices ran before."""
+    before = {router: lab.running(router) for router in ADDRESS}
+    cutting, forgotten = Device(gateway, "host2"), Device(gateway, "host3")
+    cutting.change("interface mgmt0", "shutdown")
+    forgotten.change("interface lan0", "description nobody is left")
+    forgotten.call("network.commit", confirmed=WINDOW)
+    caller = threading.Thread(target=lambda: attempt(cutting, confirmed=WINDOW), daemon=True)
+    caller.start()
+    is_cut = until(WINDOW, lambda: "shutdown" in lab.running("r2"))
+    report.check("NM-09: a change cuts the management link of its device", is_cut is not None and not is_reached(ADDRESS["r2"]), lab.running("r2"))
+    return before
+
+
+def forgotten(report, before):
+    """NM-09: with nothing of Banyan alive, the restore jobs bring both devices back."""
+    for router, text in before.items():
+        took = until(WINDOW + 10, lambda: lab.running(router) == text)
+        report.check(f"NM-09: {router} is back by itself, byte for byte", took is not None, lab.running(router))
+
+
+def cut(report, gateway):
+    """NM-09: a change cuts its own link while Banyan lives: the caller is told, and the device is back."""
+    device, before = Device(gateway, "host3"), lab.running("r3")
+    device.change("interface mgmt0", "shutdown")
+    began = time.monotonic()
+    code, detail = device.code("network.commit", confirmed=3)
+    report.check("NM-09: who cuts the link is told so, and the device is back", code in (-32081, -32082, -32084, -32086) and
+                 until(5, lambda: lab.running("r3") == before) is not None, f"{time.monotonic() - began:.1f} s {code} {detail} {lab.running('r3')}")
+
+
+def is_reached(address):
+    """Does anybody take connections there?"""
+    try:
+        socket.create_connection((address, 22), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def attempt(device, **arguments):
+    """Commits, whatever becomes of it."""
+    try:
+        device.call("network.commit", **arguments)
+    except Exception:  # noqa: BLE001, S110: the gate is killed meanwhile
+        pass
+
+
+def sessions_killed(report, gateway):
+    """NM-09: the sessions of SSH die amid a commit; the device holds the change until its time, or the old configuration, and is back in the end."""
+    device, before = Device(gateway, "host3"), lab.running("r3")
+    device.change("interface lan0", "description amid", "ip route 10.79.0.0/16 blackhole")
+    caller = threading.Thread(target=lambda: attempt(device, confirmed=WINDOW - 1), daemon=True)
+    caller.start()
+    until(5, lambda: waiting("r3"))
+    end = time.monotonic() + 1.5
+    killed = 0
+    while time.monotonic() < end:
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if entry.read_bytes().startswith(b"sshd: ops"):
+                    os.kill(int(entry.parent.name), signal.SIGKILL)
+                    killed += 1
+            except OSError:
+                continue
+        time.sleep(0.03)
+    caller.join(60)
+    took = until(WINDOW + 10, lambda: lab.running("r3") == before and not waiting("r3"))
+    report.check("NM-09: after the death of the sessions the device is back, byte for byte", killed and took is not None, f"{killed} {lab.running('r3')} {jobs()}")
+
+
+def run(report, gateway):
+    """Checks both hosts."""
+    beside = threading.Thread(target=lambda: report.guard("hosted/cut", lambda: cut(report, gateway)))
+    beside.start()
+    for work in (confirmed, taken_back, without_shell, risky):
+        report.guard(f"hosted/{work.__name__}", lambda work=work: work(report, gateway))
+    beside.join()
+    report.guard("hosted/sessions_killed", lambda: sessions_killed(report, gateway))
