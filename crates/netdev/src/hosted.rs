@@ -105,7 +105,7 @@ impl HostedFrr {
     pub(crate) async fn save(&self) -> Result<(), Fault> {
         // A file that is written, but whose owner can't be changed, is told in the words of an error.
         let output = self.script(self.programs.exec("write memory", self.timeout.as_secs())).await?;
-        let is_saved = output.is_success && output.stdout.contains("onfiguration saved to");
+        let is_saved = output.is_success && output.stdout.contains("saved to");
         if is_saved { Ok(()) } else { Err(self.refused("write memory", &output)) }
     }
 
