@@ -139,6 +139,11 @@ FRAMES = {
                 "chunks": ({"chunks": again(b"\n#1\nx"), "messages": again(b"\n#1\nx\n##\n")}, b"\x01\xff", b"\n##\n")},
     "netdata": {"children": (XML, b"<a>", b"</a>"), "attributes": (ATTRIBUTES, b"<a", b"/>"), "leaves": ({"leaves": again(b"<b>p:x</b>")}, b'<a xmlns:p="u">', b"</a>")},
     "netedit": {"path": (STRINGS, b"/if:a[b='", b"']\n1"), "steps": ({"steps": again(b"/b[c='d']")}, b"/if:a", b"\n1")} | member(b"/if:a\n{\"b\":", b"}"),
+    "snmp": {"bytes": (BYTES | STRINGS, b"\x30", b""), "community": (STRINGS, b"\x30\x82\x10\x00\x02\x01\x01\x04\x82\x08\x00", b"")},
+    "snmpset": {"index": (STRINGS, b"/IF-MIB:ifTable/ifEntry[ifIndex='", b"']/ifAlias \"x\""), "steps": ({"steps": again(b"/a[b='c']")}, b"/IF-MIB:ifTable", b" 1"),
+                "value": (STRINGS, b'/SNMPv2-MIB:system/sysName "', b'"'), "number": ({"numbers": again(b".1")}, b"/1.3", b" 1"),
+                "edits": ({"edits": numbered(b'/SNMPv2-MIB:system/sysName "#"\n')}, b"", b"")},
+    "snmpwalk": {"rows": (BYTES | STRINGS, b"", b"")},
     "page": member(b'\x00{"nextCursor":"c","tools":', b"}", "tools"),
     "pipe": member(b'{"jsonrpc":"2.0","id":0,"result":', b"}", "result") | {
         "lines": ({"answers": numbered(b'{"jsonrpc":"2.0","id":1#,"result":{}}\n'), "questions": numbered(b'{"jsonrpc":"2.0","id":1#,"method":"sampling/createMessage","params":{}}\n'),

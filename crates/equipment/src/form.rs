@@ -10,7 +10,7 @@ use config::secret::SecretRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health};
+use crate::settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// The keys of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -51,10 +51,10 @@ pub(crate) struct Device {
     /// Directory of `vtysh`. Default: `/usr/bin`.
     #[schemars(example = &"/usr/bin")]
     bindir: Option<String>,
-    /// Host of a device that is reached over SSH, with a port or without: 22 for `ssh` and `frr`, 830 for `netconf`.
+    /// Host of a device that is reached over the network, with a port or without: 22 for `ssh` and `frr`, 830 for `netconf`, 161 for `snmp`.
     #[schemars(example = &"10.0.0.1")]
     address: Option<At<String>>,
-    /// Name for the login.
+    /// Name for the login; over SNMP the user of v3.
     #[schemars(example = &"netadm")]
     user: Option<String>,
     /// Password for the login, as a reference: `${file:…}`, `${env:…}` or `${keyring:…}`.
@@ -66,6 +66,28 @@ pub(crate) struct Device {
     /// Accepted fingerprint of the host key, as `ssh-keygen -l` shows it. Without one, no key is accepted.
     #[schemars(example = &"SHA256:uNiVztksCsDhcc0u9e8BrrQXVUpHgvrLQHFjDIWVJrs")]
     host_key: Option<String>,
+    /// Community of SNMP v2c, as a reference.
+    #[schemars(example = &"${keyring:sw1}")]
+    community: Option<At<String>>,
+    /// Hash of the user of SNMP v3. Default: `sha`.
+    auth: Option<SnmpAuth>,
+    /// Password for the encryption of SNMP v3, as a reference. Without one, messages are signed only.
+    #[schemars(example = &"${keyring:sw1-privacy}")]
+    privacy_password: Option<At<String>>,
+    /// Cipher of the user of SNMP v3. Default: `aes128`.
+    privacy: Option<At<SnmpPrivacy>>,
+    /// Community for changes, as a reference. Default: `community`.
+    #[schemars(example = &"${keyring:sw1-write}")]
+    write_community: Option<At<String>>,
+    /// User of SNMP v3 for changes. Default: `user`.
+    #[schemars(example = &"netadm-write")]
+    write_user: Option<String>,
+    /// Password of the user for changes, as a reference.
+    #[schemars(example = &"${keyring:sw1-write}")]
+    write_password: Option<At<String>>,
+    /// Password for the encryption of changes, as a reference.
+    #[schemars(example = &"${keyring:sw1-write-privacy}")]
+    write_privacy_password: Option<At<String>>,
     /// Dialect of a command line over SSH. Default: `frr`.
     dialect: Option<CommandLine>,
     /// Time until the rollback of an unconfirmed change, unless the caller names a time. Default: `2m`.
@@ -123,6 +145,14 @@ impl Device {
             password: own.password.or(shared.password),
             key: own.key.or(shared.key),
             host_key: own.host_key.or(shared.host_key),
+            community: own.community.or(shared.community),
+            auth: own.auth.or(shared.auth),
+            privacy_password: own.privacy_password.or(shared.privacy_password),
+            privacy: own.privacy.or(shared.privacy),
+            write_community: own.write_community.or(shared.write_community),
+            write_user: own.write_user.or(shared.write_user),
+            write_password: own.write_password.or(shared.write_password),
+            write_privacy_password: own.write_privacy_password.or(shared.write_privacy_password),
             dialect: own.dialect.or(shared.dialect),
             confirm_within: own.confirm_within.or(shared.confirm_within),
             longest_window: own.longest_window.or(shared.longest_window),
@@ -151,7 +181,9 @@ impl Device {
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
         let backend = self.backend.unwrap_or_default();
-        if backend != Backend::Frr || self.address.is_some() {
+        if backend == Backend::Snmp {
+            self.check_snmp(name, reading);
+        } else if backend != Backend::Frr || self.address.is_some() {
             self.check_login(name, reading);
         }
         DeviceSettings {
@@ -176,13 +208,53 @@ impl Device {
             max_bulk_edit: self.max_bulk_edit.unwrap_or(defaults.max_bulk_edit),
             command_timeout,
             health: self.health.clone(),
+            snmp: SnmpSettings {
+                auth: self.auth.unwrap_or_default(),
+                privacy: self.privacy.as_ref().map(|privacy| *privacy.get()).unwrap_or_default(),
+                write_user: self.write_user.clone(),
+            },
+            listen: ListenSettings::default(),
             ..defaults
         }
     }
 
-    /// Reference to the password.
-    pub(crate) fn password(&self, name: &str, reading: &mut FileReading<'_>) -> Option<SecretRef> {
-        self.password.as_ref().map(|password| reading.secret(password, &format!("device.{name}.password")))
+    /// References to the secrets, by their keys.
+    pub(crate) fn secrets(&self, name: &str, reading: &mut FileReading<'_>) -> Vec<(&'static str, SecretRef)> {
+        let given = [
+            ("password", &self.password),
+            ("privacy_password", &self.privacy_password),
+            ("community", &self.community),
+            ("write_password", &self.write_password),
+            ("write_privacy_password", &self.write_privacy_password),
+            ("write_community", &self.write_community),
+        ];
+        let given = given.into_iter().filter_map(|(key, secret)| secret.as_ref().map(|secret| (key, secret)));
+        given.map(|(key, secret)| (key, reading.secret(secret, &format!("device.{name}.{key}")))).collect()
+    }
+
+    fn check_snmp(&self, name: &At<String>, reading: &mut FileReading<'_>) {
+        let is_v3 = self.user.is_some();
+        let missing = [
+            ("address", self.address.is_none()),
+            ("community", !is_v3 && self.community.is_none()),
+            ("password", is_v3 && self.password.is_none()),
+            ("write_password", self.write_user.is_some() && self.write_password.is_none()),
+        ];
+        for (key, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
+            let flaw = Flaw::new(name.span(), format!("a device that is reached over SNMP needs `{key}`"));
+            reading.refuse(flaw.help(if key == "community" {
+                "for v2c, or `user` and `password` for v3"
+            } else {
+                "add it to this section"
+            }));
+        }
+        if let Some(privacy) = &self.privacy
+            && *privacy.get() == SnmpPrivacy::Aes256
+            && self.auth.unwrap_or_default() == SnmpAuth::Sha
+        {
+            let flaw = Flaw::new(privacy.span(), "a key for `aes256` is longer than a hash of `sha`");
+            reading.refuse(flaw.help("write `auth = \"sha256\"`, or `privacy = \"aes128\"`"));
+        }
     }
 
     fn check_login(&self, name: &At<String>, reading: &mut FileReading<'_>) {

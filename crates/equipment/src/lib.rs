@@ -2,6 +2,7 @@
 //! so the gate needs no SSH to read a configuration.
 
 mod form;
+mod secrets;
 mod settings;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,8 @@ use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
 
-pub use settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health};
-
-/// Variable with the password for the server process of a device.
-pub const PASSWORD: &str = "BANYAN_DEVICE_PASSWORD";
+pub use secrets::DeviceSecrets;
+pub use settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// Network devices: `[device.NAME]`.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ impl Section for DeviceSection {
             let settings = device.settings(name, reading);
             config.mounts.insert(
                 segment.clone(),
-                Arc::new(Mount::new(segment, Transport::Stdio(process(&settings, device.password(name.get(), reading))), "banyan.toml")),
+                Arc::new(Mount::new(segment, Transport::Stdio(process(&settings, device.secrets(name.get(), reading))), "banyan.toml")),
             );
             devices.all.insert(name.get().clone(), settings);
         }
@@ -95,25 +94,12 @@ fn check_template(name: &At<String>, template: &Device, reading: &mut FileReadin
     }
 }
 
-/// Reference to the password for a device.
-pub fn password<'a>(config: &'a Config, name: &str) -> Option<&'a SecretRef> {
-    let mount = config.mounts.get(&Segment::new(name).ok()?)?;
-    let Transport::Stdio(process) = &mount.transport else { return None };
-    process.env.get(PASSWORD)
-}
-
 /// The server process of a device: the same program again.
-fn process(settings: &DeviceSettings, password: Option<SecretRef>) -> Process {
+fn process(settings: &DeviceSettings, given: Vec<(&'static str, SecretRef)>) -> Process {
     let program = std::env::current_exe().map_or_else(|_| "banyan".to_owned(), |path| path.display().to_string());
     let settings = serde_json::to_string(settings).unwrap_or_default();
     let args = ["device", "serve", "--settings", &settings].map(SecretRef::plain).into();
-    Process {
-        command: program,
-        args,
-        env: password.map(|password| (PASSWORD.to_owned(), password)).into_iter().collect(),
-        pass_env: Vec::new(),
-        cwd: None,
-    }
+    Process { command: program, args, env: secrets::variables(given), pass_env: Vec::new(), cwd: None }
 }
 
 #[cfg(test)]
@@ -130,12 +116,35 @@ mod tests {
         sections.parse(text, Path::new("banyan.toml"), &SystemSources).map_err(|error| error.to_string())
     }
 
+    /// Variables that the process of a device gets.
+    fn handed<'a>(config: &'a Config, name: &str) -> &'a BTreeMap<String, SecretRef> {
+        let Transport::Stdio(process) = &config.mounts[&Segment::new(name).unwrap()].transport else { panic!("no process") };
+        &process.env
+    }
+
     #[test]
     fn a_device_is_mounted_under_its_name() {
         let config = parsed("[device.r1]\npathspace = \"r1\"\nconfirm_within = \"90s\"\nread_only = true\n").unwrap();
         let settings = &config.values.get::<Devices>().unwrap().all["r1"];
         assert_eq!((settings.confirm_within, settings.read_only, settings.pathspace.as_deref()), (90, true, Some("r1")));
         assert!(matches!(&config.mounts[&Segment::new("r1").unwrap()].transport, Transport::Stdio(process) if process.args.len() == 4));
+    }
+
+    #[test]
+    fn secrets_of_a_device_go_over_in_variables() {
+        let text = "[device.sw]\nbackend = \"snmp\"\naddress = \"10.0.0.3\"\ncommunity = \"${env:RO}\"\nwrite_community = \"${env:RW}\"\n";
+        let config = parsed(text).unwrap();
+        assert_eq!(handed(&config, "sw").keys().collect::<Vec<_>>(), ["BANYAN_DEVICE_COMMUNITY", "BANYAN_DEVICE_WRITE_COMMUNITY"]);
+        assert!(!config.values.get::<Devices>().unwrap().all["sw"].accept_no_rollback, "no risk is taken unasked");
+    }
+
+    #[test]
+    fn what_a_device_over_snmp_lacks_is_told() {
+        let section = |rest: &str| parsed(&format!("[device.sw]\nbackend = \"snmp\"\naddress = \"sw\"\n{rest}")).unwrap_err();
+        assert!(section("").contains("`community`"), "{}", section(""));
+        assert!(section("user = \"ro\"\n").contains("`password`"));
+        let weak = "user = \"ro\"\npassword = \"${env:P}\"\nprivacy_password = \"${env:Q}\"\nprivacy = \"aes256\"\n";
+        assert!(section(weak).contains("sha256"), "{}", section(weak));
     }
 
     #[test]
@@ -163,7 +172,7 @@ mod tests {
             (r1.deny_lines.as_slice(), r1.allow_lines.as_slice()),
             (["router bgp".to_owned(), "shutdown".to_owned()].as_slice(), ["vlan".to_owned()].as_slice())
         );
-        assert_eq!(password(&config, "r2").unwrap().to_string(), "${keyring:pe}");
+        assert_eq!(handed(&config, "r2")["BANYAN_DEVICE_PASSWORD"].to_string(), "${keyring:pe}");
     }
 
     #[test]

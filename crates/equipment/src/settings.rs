@@ -70,6 +70,76 @@ pub struct DeviceSettings {
     /// Health checks after a change.
     #[serde(default)]
     pub health: Vec<Health>,
+    #[serde(default, skip_serializing_if = "SnmpSettings::is_default")]
+    pub snmp: SnmpSettings,
+    #[serde(default, skip_serializing_if = "ListenSettings::is_default")]
+    pub listen: ListenSettings,
+}
+
+/// SNMP of a device, without secrets. Without a user it is v2c, with one v3.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnmpSettings {
+    #[serde(default)]
+    pub auth: SnmpAuth,
+    #[serde(default)]
+    pub privacy: SnmpPrivacy,
+    /// User for changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_user: Option<String>,
+}
+
+impl SnmpSettings {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Addresses at which messages of a device arrive, and those that they come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListenSettings {
+    /// Address for SNMP notifications.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traps: Option<std::net::SocketAddr>,
+    /// Address for syslog, over UDP and TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syslog: Option<std::net::SocketAddr>,
+    /// Addresses of the device; none: the one that it is reached at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<std::net::IpAddr>,
+}
+
+impl ListenSettings {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Hash behind the signatures of a v3 user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SnmpAuth {
+    /// SHA-1, which all devices have.
+    #[default]
+    Sha,
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+}
+
+/// Cipher of a v3 user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SnmpPrivacy {
+    /// AES with keys of 128 bits.
+    #[default]
+    Aes128,
+    /// AES with keys of 256 bits, with SHA-256 or more.
+    Aes256,
 }
 
 /// A command of the device and a text in the output of a healthy device.
@@ -93,6 +163,8 @@ pub enum Backend {
     Ssh,
     /// NETCONF over SSH.
     Netconf,
+    /// SNMP v2c or v3.
+    Snmp,
 }
 
 /// The dialect of a command line.
@@ -175,6 +247,8 @@ impl DeviceSettings {
             max_bulk_edit: max_bulk_edit(),
             command_timeout: command_timeout(),
             health: Vec::new(),
+            snmp: SnmpSettings::default(),
+            listen: ListenSettings::default(),
         }
     }
 

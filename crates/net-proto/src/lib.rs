@@ -3,7 +3,7 @@
 //! No clock, socket, task, lock or `await` stands in this crate: time comes in as an argument. The driver (`netdev`) has the sessions.
 //!
 //! [`change`] is a change of a device as a transaction. [`fault`] gives each failure of a device one of the draft's ten codes. [`dialect`]
-//! knows the command lines, [`netconf`] the other way in, [`role`] says who may do what, and [`redact`] hides secrets in all output.
+//! knows the command lines, [`netconf`] and [`snmp`] the other ways in, [`role`] says who may do what, and [`redact`] hides secrets in all output.
 //! [`inventory`] reads lists of devices, [`log`] reads syslog, [`prompt`] has the steps of the prompts, and [`stream`] frames messages on the
 //! draft's own transport.
 
@@ -16,4 +16,5 @@ pub mod netconf;
 pub mod prompt;
 pub mod redact;
 pub mod role;
+pub mod snmp;
 pub mod stream;

@@ -9,6 +9,7 @@ mod value;
 
 pub use frame::{FrameError, Framer};
 pub use path::{EditOperation, NodePath};
+pub(crate) use path::{pieces, step};
 pub use reply::{DeviceMessage, NetconfCapabilities, RpcReply, read};
 pub use request::{Datastore, EditTest, NetconfRequest, hello, rpc};
 pub(crate) use tree::MOST_DIFFERENCES;

@@ -1,12 +1,13 @@
-//! The data of a device over NETCONF: reads and edits by YANG paths, under the rules of the device. Does not know MCP.
+//! The data of a device over NETCONF or SNMP: reads and edits by YANG paths, under the rules of the device. Does not know MCP.
 
 use std::sync::Arc;
 
-use net_proto::change::{Author, ChangeRecord, adopt, edits_of};
+use net_proto::change::{Author, ChangeRecord, ConfigForm, TriedEdits, adopt, edits_of};
 use net_proto::fault::{Code, Fault};
 use net_proto::netconf::{EditOperation, NetconfCapabilities, NodePath, XmlTree};
 use net_proto::redact::MARK;
 use net_proto::role::DeviceAction;
+use net_proto::snmp::edited;
 use serde_json::Value;
 
 use crate::clock::now;
@@ -43,6 +44,9 @@ impl Site {
 
     /// The record with the edits, and the diff.
     async fn tried(&self, who: &str, edits: &[NodeEdit]) -> Result<(ChangeRecord, Preview), Fault> {
+        if self.backend.snmp().is_some() {
+            return self.tried_objects(who, edits).await;
+        }
         let netconf = self.backend.netconf()?;
         self.may_edit_data(edits)?;
         let record = self.store.load()?;
@@ -55,6 +59,26 @@ impl Site {
         let sent = self.redactor.knowing_those_of(all.iter().map(String::as_str));
         let tried = netconf.try_edits(all).await.map_err(|fault| fault.cleaned(|text| sent.text(text)))?;
         let running = tried.running.clone();
+        let record = adopt(&record, Author { device: &self.settings.name, who }, tried, &now())?;
+        let shown = self.shown(&record, &running)?;
+        Ok((record, shown))
+    }
+
+    /// The record with settings of objects, and the diff. The device tests nothing before a commit.
+    async fn tried_objects(&self, who: &str, edits: &[NodeEdit]) -> Result<(ChangeRecord, Preview), Fault> {
+        self.may_edit_data(edits)?;
+        if let Some(edit) = edits.iter().find(|edit| !matches!(edit.operation, EditOperation::Merge | EditOperation::Replace)) {
+            let detail = "over SNMP values are set, and nothing is created or deleted: leave `operation` out";
+            return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
+        }
+        let record = self.store.load()?;
+        let running = self.backend.running().await?;
+        let mut all = edits_of(&record, who, &now())?;
+        all.extend(edits.iter().map(|edit| serde_json::json!([edit.path, edit.value]).to_string()));
+        let values: Vec<(String, Option<Value>)> = all.iter().filter_map(|edit| serde_json::from_str(edit).ok()).collect();
+        let values: Vec<(&str, Option<&Value>)> = values.iter().map(|(path, value)| (path.as_str(), value.as_ref())).collect();
+        let candidate = edited(&running, &values)?;
+        let tried = TriedEdits { form: ConfigForm::Objects, edits: all, running: running.clone(), candidate };
         let record = adopt(&record, Author { device: &self.settings.name, who }, tried, &now())?;
         let shown = self.shown(&record, &running)?;
         Ok((record, shown))

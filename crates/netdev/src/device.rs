@@ -4,6 +4,7 @@ mod capabilities;
 mod compat;
 mod crash;
 mod machine;
+mod objects;
 mod preview;
 mod prompts;
 pub(crate) mod reads;
@@ -132,8 +133,8 @@ impl Server for Device {
     }
 
     fn prompts(&self) -> Vec<Value> {
-        // The steps are commands, and NETCONF takes none.
-        if self.site.backend.netconf().is_ok() { Vec::new() } else { prompt::descriptors(&self.site.dialect) }
+        // The steps are commands.
+        if self.site.backend.has_command_line() { prompt::descriptors(&self.site.dialect) } else { Vec::new() }
     }
 
     async fn prompt(&self, request: &Request, name: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {

@@ -2,6 +2,7 @@
 
 use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, Phase, StepResult, Transaction, Want};
 use net_proto::fault::{Code, Fault};
+use net_proto::snmp::settings_of;
 
 use crate::backend::Frr;
 use crate::clock::now;
@@ -48,7 +49,7 @@ async fn release(site: &Site, record: &ChangeRecord) {
     match &site.backend {
         DeviceWay::Hosted(_) => drop(confirm(site, change).await),
         DeviceWay::Ssh(ssh) if !ssh.has_candidate() => drop(confirm(site, change).await),
-        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) => {}
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) => {}
     }
 }
 
@@ -67,7 +68,7 @@ async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         }
         // The commands of the change begin with the timer of the device.
         DeviceWay::Ssh(ssh) if ssh.has_timer() => Ok(()),
-        DeviceWay::Frr(_) | DeviceWay::Ssh(_) => guard::start(site),
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) => guard::start(site),
     }
 }
 
@@ -76,6 +77,7 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
         DeviceWay::Netconf(netconf) => netconf.commit(u32::try_from(left(change)).unwrap_or(u32::MAX), persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Ssh(ssh) => ssh.apply(change, left(change)).await,
+        DeviceWay::Snmp(snmp) => snmp.set(settings_of(change.snapshot.as_deref().unwrap_or_default(), &change.candidate)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, &change.candidate, lock).await,
     }
 }
@@ -85,7 +87,7 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Netconf(netconf) => netconf.confirm(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
         DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
-        DeviceWay::Frr(_) => Ok(()),
+        DeviceWay::Frr(_) | DeviceWay::Snmp(_) => Ok(()),
     }
 }
 
@@ -100,6 +102,8 @@ async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock
         DeviceWay::Netconf(netconf) => netconf.cancel(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
         DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
+        // What the change did not touch is left as it is.
+        DeviceWay::Snmp(snmp) => snmp.set(settings_of(&change.candidate, snapshot)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, snapshot, lock).await,
     }
 }
@@ -123,6 +127,7 @@ async fn save(site: &Site) -> Result<(), Fault> {
         DeviceWay::Frr(frr) => frr.save().await,
         DeviceWay::Hosted(frr) => frr.save().await,
         DeviceWay::Ssh(ssh) => ssh.save().await,
+        DeviceWay::Snmp(_) => Err(Fault::new(Code::ConfigIncompatible, "SNMP has no word for saving")),
     }
 }
 

@@ -16,6 +16,7 @@ mod login;
 mod netconf;
 mod shell;
 mod site;
+mod snmp;
 mod ssh;
 mod store;
 mod way;
@@ -23,7 +24,7 @@ mod way;
 use std::sync::Arc;
 
 pub use device::Compat;
-pub use equipment::{Backend, DeviceSettings, Devices, PASSWORD, password};
+pub use equipment::{Backend, DeviceSecrets, DeviceSettings, Devices};
 pub use guard::guard;
 pub use net_proto::fault::{Code, Fault};
 pub use net_proto::inventory;

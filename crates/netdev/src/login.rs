@@ -113,7 +113,7 @@ fn unconnected(address: &str, error: &russh::Error) -> Fault {
 }
 
 /// Does an address end with a port? An IPv6 address without brackets has none.
-fn has_port(address: &str) -> bool {
+pub(crate) fn has_port(address: &str) -> bool {
     let after = address.rsplit_once(':');
     after.is_some_and(|(host, port)| (!host.contains(':') || host.ends_with(']')) && port.parse::<u16>().is_ok())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use equipment::{Confirmation, DeviceSettings};
+use equipment::{Confirmation, DeviceSecrets, DeviceSettings};
 use net_proto::change::{
     Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Phase, Reason, Terms, Transaction, adopt, diff, discard, edit, edits_of,
     take_over,
@@ -66,16 +66,16 @@ pub(crate) struct Preview {
 }
 
 impl Site {
-    /// Opens a device with the record below `state`; the password is the one for the login.
+    /// Opens a device with the record below `state`.
     ///
     /// # Errors
     /// The directory of the record can't be made.
-    pub fn open(settings: DeviceSettings, password: Option<String>, state: &Path) -> std::io::Result<Self> {
+    pub fn open(settings: DeviceSettings, secrets: &DeviceSecrets, state: &Path) -> std::io::Result<Self> {
         let store = Store::open(state, &settings.name)?;
         let name = settings.dialect.name();
         let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
-        let redactor = Redactor::default().knowing(password.as_slice());
-        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), password), role(&settings));
+        let redactor = Redactor::default().knowing(&secrets.values());
+        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings));
         let caller = "mcp".to_owned();
         Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role })
     }
@@ -160,7 +160,7 @@ impl Site {
                 checked
             }
             DeviceWay::Hosted(frr) => frr.validate(candidate).await,
-            DeviceWay::Ssh(_) | DeviceWay::Netconf(_) => Ok(()),
+            DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) => Ok(()),
         }
     }
 
@@ -283,7 +283,7 @@ impl Site {
 
     /// Runs a command that only shows something, or that a rule of the device allows.
     pub(crate) async fn show(&self, command: &str) -> Result<String, Fault> {
-        if self.backend.netconf().is_ok() {
+        if !self.backend.has_command_line() {
             self.backend.check_lines()?;
         }
         let command = self.dialect.command(command)?;

@@ -1,14 +1,16 @@
-//! The way to a device: FRR on this machine or on one behind SSH, a command line over SSH, or NETCONF. Decides nothing.
+//! The way to a device: FRR on this machine or on one behind SSH, a command line over SSH, NETCONF, or SNMP. Decides nothing.
 
 use std::sync::Arc;
 
-use equipment::{Backend, DeviceSettings};
+use equipment::{Backend, DeviceSecrets, DeviceSettings};
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
+use net_proto::snmp::named;
 
 use crate::backend::Frr;
 use crate::hosted::HostedFrr;
 use crate::netconf::Netconf;
+use crate::snmp::Snmp;
 use crate::ssh::Ssh;
 
 /// A way to a device.
@@ -18,25 +20,29 @@ pub(crate) enum DeviceWay {
     Hosted(HostedFrr),
     Ssh(Ssh),
     Netconf(Netconf),
+    Snmp(Snmp),
 }
 
 impl DeviceWay {
-    pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>, password: Option<String>) -> Self {
+    pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>, secrets: &DeviceSecrets) -> Self {
+        let password = secrets.get("password").map(str::to_owned);
         match settings.backend {
             Backend::Frr if settings.address.is_some() => Self::Hosted(HostedFrr::new(settings, dialect, password)),
             Backend::Frr => Self::Frr(Frr::new(settings, dialect)),
             Backend::Ssh => Self::Ssh(Ssh::new(settings, dialect, password)),
             Backend::Netconf => Self::Netconf(Netconf::new(settings, password)),
+            Backend::Snmp => Self::Snmp(Snmp::new(settings, secrets)),
         }
     }
 
-    /// Answer to one command of the exec mode; over NETCONF the data below a path.
+    /// Answer to one command of the exec mode; over NETCONF and SNMP the data below a path.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
         match self {
             Self::Frr(frr) => frr.exec(command).await,
             Self::Hosted(frr) => frr.exec(command).await,
             Self::Ssh(ssh) => ssh.exec(command).await,
             Self::Netconf(netconf) => Ok(netconf.data(command, true).await?.0.text()),
+            Self::Snmp(snmp) => Ok(named(&snmp.data(command).await?).to_string()),
         }
     }
 
@@ -47,6 +53,7 @@ impl DeviceWay {
             Self::Hosted(frr) => frr.running().await,
             Self::Ssh(ssh) => ssh.running().await,
             Self::Netconf(netconf) => netconf.running().await,
+            Self::Snmp(snmp) => snmp.running().await,
         }
     }
 
@@ -55,6 +62,9 @@ impl DeviceWay {
         if let Self::Netconf(netconf) = self {
             let modules = netconf.reach().await?.modules().len();
             return Ok(format!("NETCONF with {modules} YANG modules"));
+        }
+        if let Self::Snmp(snmp) = self {
+            return snmp.description().await;
         }
         let command = if let Self::Ssh(ssh) = self { ssh.version_command() } else { "show version" };
         Ok(self.exec(command).await?.lines().next().unwrap_or_default().to_owned())
@@ -72,11 +82,24 @@ impl DeviceWay {
     pub(crate) fn netconf(&self) -> Result<&Netconf, Fault> {
         match self {
             Self::Netconf(netconf) => Ok(netconf),
-            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) => {
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Snmp(_) => {
                 let detail = "this device has no YANG server: use network.cli.exec and network.cli.configure";
                 Err(Fault::new(Code::ConfigIncompatible, detail))
             }
         }
+    }
+
+    /// The device, where it is reached over SNMP.
+    pub(crate) fn snmp(&self) -> Option<&Snmp> {
+        match self {
+            Self::Snmp(snmp) => Some(snmp),
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) => None,
+        }
+    }
+
+    /// Has the device a command line here?
+    pub(crate) fn has_command_line(&self) -> bool {
+        matches!(self, Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_))
     }
 
     /// Checks that something would take a change of the device back.
@@ -87,6 +110,12 @@ impl DeviceWay {
         match self {
             Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) => Ok(()),
             Self::Ssh(ssh) => ssh.check_undo(),
+            Self::Snmp(snmp) if snmp.accepts_no_rollback => Ok(()),
+            Self::Snmp(_) => {
+                let detail = "a device over SNMP can't take a change back by itself, so nothing was sent; \
+                    `accept_no_rollback = true` in its section accepts that Banyan does so";
+                Err(Fault::new(Code::RollbackNotSupported, detail))
+            }
         }
     }
 
@@ -95,17 +124,17 @@ impl DeviceWay {
         match self {
             Self::Netconf(_) | Self::Hosted(_) => true,
             Self::Ssh(ssh) => ssh.has_timer(),
-            Self::Frr(_) => false,
+            Self::Frr(_) | Self::Snmp(_) => false,
         }
     }
 
     /// Checks that the device takes changes as commands.
     ///
     /// # Errors
-    /// -32087: nothing on the device would restore it. -32084: over NETCONF there is no command line.
+    /// -32087: nothing on the device would restore it. -32084: over NETCONF and SNMP there is no command line.
     pub(crate) fn check_lines(&self) -> Result<(), Fault> {
-        if let Self::Netconf(_) = self {
-            let detail = "this device is reached over NETCONF and has no command line here: use network.yang.get and network.yang.edit";
+        if !self.has_command_line() {
+            let detail = "this device has no command line here: use network.yang.get and network.yang.edit";
             return Err(Fault::new(Code::ConfigIncompatible, detail));
         }
         self.check_undo()

@@ -14,6 +14,7 @@ mod names;
 mod network;
 mod rooms;
 mod seats;
+mod snmp;
 mod streams;
 mod trust;
 
@@ -21,7 +22,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 59] = [
+pub const ALL: [(&str, Check); 62] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("canonical", audit::form),
@@ -71,6 +72,9 @@ pub const ALL: [(&str, Check); 59] = [
     ("search", names::search),
     ("seat", seats::seat),
     ("secret", files::secret),
+    ("snmp", snmp::message),
+    ("snmpset", snmp::settings),
+    ("snmpwalk", snmp::walk),
     ("source", mesh::source),
     ("sse", streams::sse),
     ("sshsig", approvals::sshsig),

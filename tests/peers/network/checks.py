@@ -10,9 +10,9 @@ from pathlib import Path
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
 BUDGET = 240
-NEEDED = ("vtysh", "netconfd", "unshare", "ip", "openssl", "ssh-keygen", "/usr/sbin/sshd")
+NEEDED = ("vtysh", "netconfd", "snmpd", "snmpget", "unshare", "ip", "openssl", "ssh-keygen", "/usr/sbin/sshd")
 PACKAGES = ("frr frr-pythontools iproute2 util-linux openssh-server net-tools netconfd netconfd-module-ietf-interfaces "
-            "netconfd-module-ietf-system")
+            "netconfd-module-ietf-system snmpd snmp")
 
 
 def run(report):

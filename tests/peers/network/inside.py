@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, controller, lab, netconf, previewed, remote, walk  # noqa: E402
+from network import asking, controller, lab, netconf, previewed, remote, snmp, snmpd, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -439,6 +439,7 @@ def unreachable(report, device):
 def main():
     report = Report()
     lab.start()
+    snmpd.start()
     report.guard("network/walk", lambda: walk.run(report, binary()))
     report.guard("network/previewed", lambda: previewed.run(report))
     ssh = SSH.format(work=lab.WORK, fingerprint=lab.fingerprint())
@@ -466,6 +467,7 @@ def main():
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("remote", lambda: remote.run(report))
     report.guard("netconf", lambda: netconf.run(report))
+    report.guard("snmp", lambda: snmp.run(report))
     sys.exit(report.finish())
 
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use config::resolved::Config;
 use config::secret::SystemSources;
-use netdev::{Backend, ChangeState, DeviceSettings, Devices, Site};
+use netdev::{Backend, ChangeState, DeviceSecrets, DeviceSettings, Devices, Site};
 use serde::Serialize;
 use serde_json::json;
 use toml_edit::{Item, Table, value};
@@ -78,13 +78,13 @@ enum DeviceCommand {
 struct AddedDevice {
     /// The name in front of its tools
     name: String,
-    /// The way to it: an FRR on this machine, a command line over SSH, or NETCONF
-    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "netconf"])]
+    /// The way to it: an FRR on this machine, a command line over SSH, NETCONF, or SNMP
+    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "netconf", "snmp"])]
     backend: String,
     /// Path space of FRR, as `vtysh -N` takes it
     #[arg(long)]
     pathspace: Option<String>,
-    /// Host of a device behind SSH, with a port or without
+    /// Host of a device that is reached over the network, with a port or without
     #[arg(long)]
     address: Option<String>,
     /// Name for the login
@@ -93,6 +93,12 @@ struct AddedDevice {
     /// Reference to the password: `${keyring:…}`, `${file:…}` or `${env:…}`
     #[arg(long)]
     password: Option<String>,
+    /// Reference to the community of SNMP v2c
+    #[arg(long)]
+    community: Option<String>,
+    /// Reference to the password for the encryption of SNMP v3
+    #[arg(long)]
+    privacy_password: Option<String>,
     /// File of the private key for the login
     #[arg(long)]
     key: Option<String>,
@@ -161,13 +167,13 @@ impl Device {
 impl Handover {
     fn site(&self) -> Result<Site, Failure> {
         let state = self.state.clone().map_or_else(places::state_dir, Ok)?;
-        let password = std::env::var(netdev::PASSWORD).ok();
-        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, password, &state)
+        let secrets = DeviceSecrets::handed_over(|variable| std::env::var(variable).ok());
+        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, secrets, &state)
     }
 }
 
-fn open(settings: DeviceSettings, password: Option<String>, state: &std::path::Path) -> Result<Site, Failure> {
-    Site::open(settings, password, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
+fn open(settings: DeviceSettings, secrets: DeviceSecrets, state: &std::path::Path) -> Result<Site, Failure> {
+    Site::open(settings, &secrets, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
 }
 
 fn serve(handover: &Handover, compat: Compat) -> Result<(), Failure> {
@@ -193,9 +199,8 @@ fn devices(config: &Config) -> Devices {
 fn site(name: &str, config: &Config) -> Result<Site, Failure> {
     let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
     let settings = devices(config).all.remove(name).ok_or_else(none)?;
-    let password = netdev::password(config, name).map(|password| password.resolve(&SystemSources)).transpose();
-    let password = password.map_err(|error| Failure::Failed(error.to_string()))?;
-    open(settings, password.map(|password| password.expose().to_owned()), &places::state_dir()?)
+    let secrets = DeviceSecrets::resolve(config, name, &SystemSources).map_err(|error| Failure::Failed(error.to_string()))?;
+    open(settings, secrets, &places::state_dir()?)
 }
 
 fn settle<T>(name: &str, place: &Place, work: impl AsyncFnOnce(&Site) -> Result<T, netdev::Fault>) -> Result<T, Failure> {
@@ -218,6 +223,8 @@ fn add(added: &AddedDevice, place: &Place, output: &Output) -> Result<(), Failur
         ("address", &added.address),
         ("user", &added.user),
         ("password", &added.password),
+        ("community", &added.community),
+        ("privacy_password", &added.privacy_password),
         ("key", &added.key),
         ("host_key", &added.host_key),
     ] {
@@ -251,7 +258,7 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
     let (mut all, directory) = (Vec::new(), places::state_dir()?);
     for settings in devices(&configuration(place)?).all.into_values() {
         let (backend, address, groups) = (settings.backend, settings.address.clone(), settings.groups.clone());
-        let state = open(settings, None, &directory)?.standing().map_err(|fault| failed(&fault))?;
+        let state = open(settings, DeviceSecrets::default(), &directory)?.standing().map_err(|fault| failed(&fault))?;
         all.push(ListedDevice { state, backend, address, groups });
     }
     if output.wants_json() {

@@ -26,6 +26,8 @@ pub enum ConfigForm {
     Lines,
     /// An element a line.
     Data,
+    /// An object a line, each with a value of its own. Objects that others have made do not count.
+    Objects,
 }
 
 impl ConfigForm {
@@ -33,6 +35,10 @@ impl ConfigForm {
     pub fn differences(self, wanted: &str, shown: &str) -> Vec<String> {
         match self {
             Self::Lines => Tree::read(wanted).differences(&Tree::read(shown)),
+            Self::Objects => {
+                let shown: BTreeSet<&str> = shown.lines().collect();
+                wanted.lines().filter(|line| !shown.contains(line)).map(|line| format!("-{line}")).take(MOST_DIFFERENCES).collect()
+            }
             Self::Data => match (XmlTree::parse(wanted), XmlTree::parse(shown)) {
                 (Ok(wanted), Ok(shown)) => wanted.differences(&shown),
                 (Err(reason), _) | (_, Err(reason)) => vec![format!("the configurations can't be compared: {reason}")],
@@ -42,14 +48,20 @@ impl ConfigForm {
 
     /// Checks that the old configuration runs: byte for byte, or node for node.
     pub fn is_restored(self, old: &str, shown: &str) -> bool {
-        old == shown || (self == Self::Data && self.differences(old, shown).is_empty())
+        old == shown || (self != Self::Lines && self.differences(old, shown).is_empty())
     }
 
     /// Checks whether a device shows any part of the change from `old` to `new`: a node that was added, or where only nodes were removed, the
     /// lack of one. In lines, parts can't be told from work of others.
     pub fn holds_part(self, old: &str, new: &str, shown: &str) -> bool {
-        if self == Self::Lines {
-            return true;
+        match self {
+            Self::Lines => return true,
+            Self::Data => {}
+            Self::Objects => {
+                let made = self.differences(new, old);
+                let missing = self.differences(new, shown);
+                return made.len() >= MOST_DIFFERENCES || made.iter().any(|line| !missing.contains(line));
+            }
         }
         let mut made: BTreeSet<String> = self.differences(old, new).into_iter().collect();
         if made.len() >= MOST_DIFFERENCES {
@@ -81,5 +93,15 @@ mod tests {
             !ConfigForm::Data.is_restored(&old, &config("old", "9000")) && ConfigForm::Data.is_restored(&old, &old.replace("><", ">\n<"))
         );
         assert!(!ConfigForm::Lines.is_restored("a\nb\n", "b\na\n"));
+    }
+
+    #[test]
+    fn nm_09_objects_of_others_are_no_part_of_a_change() {
+        let (old, new) = ("/a 1\n/b 1\n", "/a 2\n/b 1\n");
+        assert_eq!(ConfigForm::Objects.differences(new, old), ["-/a 2"]);
+        assert!(ConfigForm::Objects.is_restored(old, "/a 1\n/b 1\n/c 1\n"), "an object that came meanwhile");
+        assert!(!ConfigForm::Objects.is_restored(old, "/a 1\n/b 9\n"));
+        assert!(!ConfigForm::Objects.holds_part(old, new, "/a 1\n/b 9\n"));
+        assert!(ConfigForm::Objects.holds_part(old, new, "/a 2\n/b 9\n"));
     }
 }

@@ -49,6 +49,19 @@ impl Fault {
         let fault = Self::new(code, format!("SNMP {asked} was answered with {name} ({status})")).at(oid).from_native("snmp", name);
         Some(Self { may_retry, ..fault })
     }
+
+    /// Fault for a report of an agent about a message of `user` (RFC 3414, section 5).
+    pub fn from_snmp_report(number: u32, user: &str) -> Self {
+        let (name, why) = match number {
+            1 => ("usmStatsUnsupportedSecLevels", "does not take this protection from"),
+            2 => ("usmStatsNotInTimeWindows", "has another clock than it told to"),
+            3 => ("usmStatsUnknownUserNames", "does not know"),
+            5 => ("usmStatsWrongDigests", "refused the signature of"),
+            6 => ("usmStatsDecryptionErrors", "can't decrypt the messages of"),
+            _ => ("report", "reports an error about"),
+        };
+        Self::new(Code::Unreachable, format!("the device {why} the user `{user}`: check the credentials")).from_native("snmp", name)
+    }
 }
 
 #[cfg(test)]

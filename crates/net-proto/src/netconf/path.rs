@@ -151,7 +151,7 @@ impl PathStep {
 }
 
 /// Steps of a path, cut at `/` outside of predicates; `None` for a path that ends within one.
-fn pieces(path: &str) -> Option<Vec<&str>> {
+pub(crate) fn pieces(path: &str) -> Option<Vec<&str>> {
     let path = path.strip_prefix('/')?;
     let (mut pieces, mut from, mut quote, mut is_inside) = (Vec::new(), 0, None, false);
     if path.is_empty() {
@@ -176,7 +176,7 @@ fn pieces(path: &str) -> Option<Vec<&str>> {
 }
 
 /// Node of a step and its keys.
-fn step(piece: &str) -> Option<(&str, Vec<(String, String)>)> {
+pub(crate) fn step(piece: &str) -> Option<(&str, Vec<(String, String)>)> {
     let (node, mut rest) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
     let mut keys = Vec::new();
     while let Some(inside) = rest.strip_prefix('[') {

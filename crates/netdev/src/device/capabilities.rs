@@ -17,12 +17,16 @@ pub(crate) fn network(site: &Site) -> Value {
         DeviceWay::Hosted(_) => (true, vec!["running", "candidate"]),
         DeviceWay::Ssh(ssh) if ssh.check_undo().is_ok() => (ssh.has_timer(), vec!["running", "candidate"]),
         DeviceWay::Ssh(_) => (false, vec!["running"]),
+        DeviceWay::Snmp(snmp) => {
+            let candidate = snmp.accepts_no_rollback.then_some("candidate");
+            (snmp.accepts_no_rollback, ["running"].into_iter().chain(candidate).chain(["operational"]).collect())
+        }
         DeviceWay::Netconf(_) => {
             let candidate = has(CANDIDATE).then_some("candidate");
             (has(CONFIRMED_COMMIT), ["running"].into_iter().chain(candidate).chain(["operational"]).collect())
         }
     };
-    let dialect = site.backend.netconf().is_err().then(|| site.dialect.draft_name());
+    let dialect = site.backend.has_command_line().then(|| site.dialect.draft_name());
     json!({
         "yangModules": modules.unwrap_or_default(),
         "cliDialect": dialect,

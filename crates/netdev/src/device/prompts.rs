@@ -112,7 +112,7 @@ impl PromptErrand<'_> {
 /// Values for an argument of a prompt or of a template. A device that does not answer has none.
 pub(crate) async fn complete(site: &Site, reference: &str, argument: &str, typed: &str) -> Vec<String> {
     let is_of_device = matches!(argument, "src" | "vrf" | "ports") || reference == INTERFACE;
-    let facts = if is_of_device && site.dialect.is_frr() && site.backend.netconf().is_err() {
+    let facts = if is_of_device && site.dialect.is_frr() && site.backend.has_command_line() {
         let shown = site.backend.exec("show interface json").await.and_then(|text| parsed(&text));
         shown.unwrap_or_default()
     } else {

@@ -6,7 +6,7 @@ use std::path::Path;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::{capabilities, crash, machine, routes};
+use super::{capabilities, crash, machine, objects, routes};
 use crate::clock::{now, written};
 use crate::log;
 use crate::site::Site;
@@ -32,12 +32,15 @@ pub(crate) fn resources(site: &Site) -> Vec<Value> {
         meta["readOnly"] = true.into();
         meta
     };
+    let is_machine = site.backend.is_local();
+    let cpu = if is_machine { machine::cpu_meta() } else { objects::cpu_meta() };
+    let memory = if is_machine { machine::memory_meta() } else { objects::memory_meta() };
     let mut all = vec![
         resource("interfaces", "interfaces", DATA, read_only()),
         resource("routing/ipv4/route-table", "ipv4-routes", DATA, read_only()),
         resource("routing/ipv6/route-table", "ipv6-routes", DATA, read_only()),
-        resource("system/cpu-utilization", "cpu", "application/json", and_read_only(machine::cpu_meta())),
-        resource("system/memory-summary", "memory", "application/json", and_read_only(machine::memory_meta())),
+        resource("system/cpu-utilization", "cpu", "application/json", and_read_only(cpu)),
+        resource("system/memory-summary", "memory", "application/json", and_read_only(memory)),
         resource("file/running-config", "running-config", "text/plain", read_only()),
         resource("file/startup-config", "startup-config", "text/plain", writable()),
         resource("file/candidate-config", "candidate-config", "text/plain", writable()),
@@ -66,8 +69,11 @@ pub(crate) fn templates(site: &Site) -> Vec<Value> {
 fn is_served(site: &Site, uri: &str) -> bool {
     let path = uri.strip_prefix("network:///").unwrap_or(uri);
     let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
+    if site.backend.snmp().is_some() && begins(&["interface", "system/"]) {
+        return true;
+    }
     match begins(&["interface", "routing/"]) {
-        true => site.backend.netconf().is_err() && site.dialect.is_frr(),
+        true => site.backend.has_command_line() && site.dialect.is_frr(),
         false if path == "file/candidate-config" => site.backend.check_undo().is_ok(),
         false => site.backend.is_local() || begins(&["file/running-config", "capabilities"]),
     }
@@ -117,6 +123,11 @@ impl<'a> Answers<'a> {
             return Ok(None);
         }
         let (path, query) = parts(uri);
+        if let Some(snmp) = self.site.backend.snmp().filter(|_| objects::is_one(path)) {
+            let kind = if path.starts_with("system/") { JSON } else { DATA };
+            let content = objects::content(snmp, path).await?;
+            return Ok(content.map(|content| structured(self.site, uri, kind, content, None)));
+        }
         let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
         let (kind, data, next, meta) = match path {
             "capabilities" => (JSON, capabilities::network(self.site), None, json!({})),

@@ -5,6 +5,7 @@ use net_proto::fault::{Code, Fault};
 use net_proto::netconf::EditOperation;
 use serde_json::{Value, json};
 
+use super::objects;
 use super::tools::{answer, text};
 use crate::clock::{now, written};
 use crate::datastore::NodeEdit;
@@ -51,14 +52,18 @@ pub(crate) fn edit_schema() -> Value {
 
 /// Adds to the candidate.
 pub(crate) async fn edit(site: &Site, who: &str, arguments: &Arguments) -> Result<Preview, Fault> {
-    site.backend.netconf()?;
+    has_data(site)?;
     site.edit_data(who, &edits(arguments)?).await
 }
 
 /// The diff that an edit would make.
 pub(crate) async fn foresee(site: &Site, who: &str, arguments: &Arguments) -> Result<Preview, Fault> {
-    site.backend.netconf()?;
+    has_data(site)?;
     site.foresee_data(who, &edits(arguments)?).await
+}
+
+fn has_data(site: &Site) -> Result<(), Fault> {
+    if site.backend.snmp().is_some() { Ok(()) } else { site.backend.netconf().map(drop) }
 }
 
 fn edits(arguments: &Arguments) -> Result<Vec<NodeEdit>, Fault> {
@@ -83,6 +88,9 @@ fn invalid(why: &str) -> Fault {
 
 /// Reads a node.
 pub(crate) async fn get(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
+    if let Some(snmp) = site.backend.snmp() {
+        return objects::get(site, snmp, arguments).await;
+    }
     site.backend.netconf()?;
     let path = text(arguments, "path")?;
     let with_state = match arguments.get("datastore").map(Value::as_str) {
