@@ -3,12 +3,12 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type Approval, type Below, type Standing, deceit, inbox, isLink, look } from './approval';
 import { ask } from './api';
-import { Differences, Seen } from './differ';
+import { DiffText, Differences, Seen } from './differ';
 import { differences } from './difference';
 import { Grants } from './grants';
 import { Operators } from './operators';
 import { OnePin, PinLine, idOf, nameOf, pins } from './pins';
-import { Close, Copy, Facts, Glyph, Said } from './parts';
+import { Close, Copy, Countdown, Facts, Glyph, Said } from './parts';
 import { type RequestOptions, bytes, hex, sign } from './passkey';
 import { indented } from './json';
 import { go, route, write } from './route';
@@ -154,7 +154,7 @@ function Preview({ of }: { of: Partial<Approval> }): JSX.Element | null {
   return (
     <section aria-label="Preview">
       <div class="row"><h3>What it would do, in its server's own words</h3><Copy text={text} what="the preview" /></div>
-      <pre class="whole preview">{text.split('\n').map((line) => <span class={line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : undefined}><Seen text={line} />{'\n'}</span>)}</pre>
+      <DiffText text={text} />
       <p class="dim">Right before the call goes out it is asked for again. Where it is another one by then, the call does not go out.</p>
     </section>
   );
@@ -238,11 +238,5 @@ function Risk({ annotation }: { annotation: Record<string, unknown> }): JSX.Elem
   // What can't be undone is what one has to see.
   const isBad = (key: string, value: unknown): boolean => (key === 'reversible' && value === false && annotation['mutable'] !== false) || /irreversible/.test(String(value));
   return <span class="badges">{said.map(([key, value]) => <span key={key} class={`badge ${isBad(key, value) ? 'failed' : ''}`}>{key.replace('x-mcpax-', '')}: {String(value)}</span>)}</span>;
-}
-
-function Countdown({ from, to, now }: { from: number; to: number; now: number }): JSX.Element {
-  const left = Math.max(0, to - now);
-  const part = Math.min(1, left / Math.max(1, to - from));
-  return <span class="countdown"><span class="number">{duration(left)}</span> <span class="gauge" aria-hidden="true"><i class={part < 0.2 ? 'failed' : ''} style={{ width: `${part * 100}%` }} /></span></span>;
 }
 

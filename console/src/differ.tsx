@@ -7,6 +7,11 @@ export function Seen({ text }: { text: string }): JSX.Element {
   return <>{visible(text).map((part, i) => (part.is ? part.text : <mark key={i} title="a character that can not be seen">{part.text}</mark>))}</>;
 }
 
+/** A text whose lines may be those of a diff: all of it. */
+export function DiffText({ text }: { text: string }): JSX.Element {
+  return <pre class="whole preview">{text.split('\n').map((line, i) => <span key={i} class={line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : undefined}><Seen text={line} />{'\n'}</span>)}</pre>;
+}
+
 /** A row a place: what stood there, what stands there; in longer texts the words that differ are marked. */
 export function Differences({ of, what }: { of: Difference[]; what: string }): JSX.Element {
   return (

@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Approval, followApprovals, inbox, waiting } from './approval';
 import { Approvals } from './approvals';
+import { Devices, devices, followDevices, unconfirmed } from './devices';
 import { dismiss, follow, gate, signIn, signOut } from './gate';
 import { Help } from './help';
 import { type Binding, Keyboard, isTyping } from './keys';
@@ -37,6 +38,7 @@ const VIEWS: View[] = [
   { name: 'servers', title: 'Servers', key: 's', show: (props) => <Servers {...props} /> },
   { name: 'tools', title: 'Tools', key: 'o', show: (props) => <Tools {...props} /> },
   { name: 'approvals', title: 'Approvals', key: 'a', isThere: () => inbox.value !== null, show: (props) => <Approvals {...props} /> },
+  { name: 'devices', title: 'Changes', key: 'c', isThere: () => gate.value.signedIn && devices.value !== null, show: (props) => <Devices {...props} /> },
   { name: 'rooms', title: 'Rooms', key: 'm', isThere: () => gate.value.signedIn, show: (props) => <Rooms {...props} /> },
   { name: 'record', title: 'Record', key: 'r', isThere: () => gate.value.signedIn && gate.value.status?.audit !== undefined, show: (props) => <Record {...props} /> },
   { name: 'policy', title: 'Policy', key: 'p', isThere: () => gate.value.signedIn, show: (props) => <Policy {...props} /> },
@@ -49,6 +51,7 @@ function Console(): JSX.Element {
   const held = heldOf(useStore(pins));
   const open = waiting(useStore(inbox));
   const proposed = useStore(undecided);
+  const pending = unconfirmed(useStore(devices));
   const [filter, setFilter] = useState('');
   const [states, setStates] = useState<ReadonlySet<State>>(new Set());
   const [isHelp, setHelp] = useState(false);
@@ -75,6 +78,7 @@ function Console(): JSX.Element {
   // Definitions wait when a list is another: servers' notes then say so.
   const notes = status?.mounts.map((mount) => mount.notes.join()).join();
   useEffect(() => void (signedIn && lookAtPins().catch(() => undefined)), [signedIn, notes]);
+  useEffect(() => (signedIn ? followDevices() : undefined), [signedIn]);
   // What is looked for in one view is not there in another. At once, so that nothing is lost of what is typed there next.
   useLayoutEffect(() => setFilter(''), [view.name]);
   const pick = (state: State): void => {
@@ -101,7 +105,7 @@ function Console(): JSX.Element {
       <nav class="views" aria-label="Views">
         {views.map((one) => (
           <a key={one.name} href={write(one.name)} aria-current={one === view ? 'page' : undefined}>
-            <span>{one.title}{one.name === 'approvals' && open + held > 0 && <b class="count">{open + held}</b>}{one.name === 'rooms' && proposed > 0 && <b class="count">{proposed}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
+            <span>{one.title}{one.name === 'approvals' && open + held > 0 && <b class="count">{open + held}</b>}{one.name === 'devices' && pending > 0 && <b class="count">{pending}</b>}{one.name === 'rooms' && proposed > 0 && <b class="count">{proposed}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
           </a>
         ))}
       </nav>

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { indented, pieces } from './json';
 import type { State } from './shapes';
-import { millis } from './text';
+import { duration, millis } from './text';
 
 const SHAPES: Record<State, JSX.Element> = {
   ready: <circle cx="6" cy="6" r="4" fill="currentColor" />,
@@ -112,6 +112,13 @@ export function Facts({ of }: { of: [string, ComponentChildren | null | undefine
       ))}
     </dl>
   );
+}
+
+/** The time that is left, as a number and as a part of the whole. */
+export function Countdown({ from, to, now }: { from: number; to: number; now: number }): JSX.Element {
+  const left = Math.max(0, to - now);
+  const part = Math.min(1, left / Math.max(1, to - from));
+  return <span class="countdown"><span class="number">{duration(left)}</span> <span class="gauge" aria-hidden="true"><i class={part < 0.2 ? 'failed' : ''} style={{ width: `${part * 100}%` }} /></span></span>;
 }
 
 /** The size of an element, and again whenever it is another. */

@@ -5,6 +5,7 @@ mod asked;
 mod bridged;
 mod budgets;
 mod call_arguments;
+mod changes;
 mod command;
 mod consent;
 mod decided;

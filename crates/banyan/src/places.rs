@@ -29,6 +29,11 @@ pub(crate) fn runtime_dir() -> Result<PathBuf, Failure> {
     }
 }
 
+/// Name of the user of this process, for records that people read.
+pub(crate) fn person() -> String {
+    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody at the command line".to_owned())
+}
+
 /// Finds the configuration to use: the given file, `./banyan.toml`, or the user's own; `None` if all are missing.
 /// A given file is returned even if missing.
 pub(crate) fn config_file(given: Option<&Path>) -> Result<Option<PathBuf>, Failure> {

@@ -10,12 +10,14 @@ use config::diff::Change;
 use config::watch::Watch;
 use gateway::admin::Command;
 use gateway::admin::presence::ServedConfig;
+use gateway::parts::PartList;
 use gateway::{Gateway, ReloadOutcome};
 use runtime::worker::Workers;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::changes::DevicePart;
 use crate::failure::Failure;
 use crate::idle::Idle;
 use crate::news::{News, Teller, tell};
@@ -60,10 +62,8 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     let mut signals = Signals::new()?;
     let (servers, rooms) = (plan.config.servers().count(), plan.config.rooms.mounted().count());
     // Without a configuration of its own it is another gate each time.
-    let gate = match &plan.watched {
-        Some(place) => Gateway::start_at(plan.config, state_dir, place),
-        None => Gateway::start(plan.config, state_dir),
-    };
+    let parts = PartList::default().with(DevicePart);
+    let gate = Gateway::assemble(&parts, plan.config, state_dir, plan.watched.as_deref());
     let runtime_dir = places::runtime_dir()?;
     let served = ServedConfig { what: plan.serves.clone(), digest: plan.digest, while_used: manner.while_used };
     let published = gate.publish(&runtime_dir, address, served);

@@ -28,7 +28,7 @@ pub use equipment::{Backend, DeviceSecrets, DeviceSettings, Devices};
 pub use guard::guard;
 pub use net_proto::fault::{Code, Fault};
 pub use net_proto::inventory;
-pub use site::{ChangeState, Site};
+pub use site::{ChangeState, Settler, Site};
 
 /// Longest time for a first look at a device.
 const FIRST: std::time::Duration = std::time::Duration::from_millis(1500);

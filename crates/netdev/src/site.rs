@@ -58,6 +58,27 @@ pub struct ChangeState {
     pub reason: Option<Reason>,
 }
 
+/// Name of whoever confirms a change or takes it back.
+#[derive(Clone, Copy, Debug)]
+pub enum Settler<'a> {
+    /// Somebody who comes over MCP, and settles changes of that name alone.
+    Caller(&'a str),
+    /// Somebody at the command line or in the console of the owner, who settles any.
+    Person(&'a str),
+}
+
+impl Settler<'_> {
+    fn check_owner(self, record: &ChangeRecord) -> Result<(), Fault> {
+        match (record.pending(), self) {
+            (Some(change), Self::Caller(caller)) if change.owner != caller => {
+                let detail = format!("the change belongs to {}: only its owner or a person settles it", change.owner);
+                Err(Fault::new(Code::AccessDenied, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A candidate and the diff for people.
 #[derive(Clone, Debug)]
 pub(crate) struct Preview {
@@ -115,6 +136,17 @@ impl Site {
                 reason @ (Reason::Timeout | Reason::Asked(_) | Reason::Interrupted) => reason,
             }),
         })
+    }
+
+    /// The diff of the open or pending change for people, without secrets.
+    ///
+    /// # Errors
+    /// The record can't be read; below an open candidate, the device gives no running configuration.
+    pub async fn diff(&self) -> Result<Option<String>, Fault> {
+        let record = self.store.load()?;
+        let Some(change) = record.live() else { return Ok(None) };
+        let running = if change.snapshot.is_some() { String::new() } else { self.backend.running().await? };
+        Ok(Some(self.shown(&record, &running)?.diff))
     }
 
     /// Adds to the candidate of `who`; answers the diff.
@@ -210,41 +242,40 @@ impl Site {
         }
     }
 
-    /// Confirms the pending change, for its owner or for a person at the command line (`None`); answers true if the device saved the new
-    /// configuration as well.
+    /// Confirms the pending change; answers true if the device saved the new configuration as well.
     ///
     /// # Errors
     /// Nothing is pending, the change is another's, the deadline is over, or the record can't be written.
-    pub async fn confirm(&self, caller: Option<&str>) -> Result<bool, Fault> {
-        let is_person = caller.is_none();
-        if !is_person && self.settings.confirmation == Confirmation::Person {
-            let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
-            return Err(Fault::new(Code::AccessDenied, detail));
-        }
-        if !is_person {
+    pub async fn confirm(&self, by: Settler<'_>) -> Result<bool, Fault> {
+        if let Settler::Caller(_) = by {
+            if self.settings.confirmation == Confirmation::Person {
+                let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
+                return Err(Fault::new(Code::AccessDenied, detail));
+            }
             self.may_change()?;
         }
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
-        belongs(&record, caller)?;
+        by.check_owner(&record)?;
         let transaction = Transaction::confirm(&record, &now())?;
         let (_, outcome) = drive(self, transaction, &lock).await;
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }
 
-    /// Takes a pending change back, or lets go of the candidate: for its owner `who`, or for a person of that name.
+    /// Takes a pending change back, or lets go of the candidate.
     ///
     /// # Errors
     /// Nothing is pending or open, the change is another's, or the old configuration does not come back.
-    pub async fn roll_back(&self, who: &str, is_person: bool) -> Result<(), Fault> {
+    pub async fn roll_back(&self, by: Settler<'_>) -> Result<(), Fault> {
         self.backend.check_undo()?;
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
+        let (Settler::Caller(name) | Settler::Person(name)) = by;
         if record.pending().is_none() {
-            return self.keep(&discard(&record, who, &now())?);
+            return self.keep(&discard(&record, name, &now())?);
         }
-        belongs(&record, (!is_person).then_some(who))?;
-        let transaction = Transaction::roll_back(record, Reason::Asked(who.to_owned()))?;
+        by.check_owner(&record)?;
+        let transaction = Transaction::roll_back(record, Reason::Asked(name.to_owned()))?;
         drive(self, transaction, &lock).await.1.map(drop)
     }
 
@@ -329,17 +360,6 @@ impl Site {
             self.role.permit(DeviceAction::ConfigLine(self.dialect.config_line(line)?), seconds())?;
         }
         Ok(())
-    }
-}
-
-/// Checks that the pending change is the caller's; a person (`None`) may settle any.
-fn belongs(record: &ChangeRecord, caller: Option<&str>) -> Result<(), Fault> {
-    match (record.pending(), caller) {
-        (Some(change), Some(caller)) if change.owner != caller => {
-            let detail = format!("the change belongs to {}: only its owner or a person settles it", change.owner);
-            Err(Fault::new(Code::AccessDenied, detail))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, controller, lab, netconf, previewed, remote, snmp, snmpd, walk  # noqa: E402
+from network import asking, controller, lab, netconf, page, previewed, remote, snmp, snmpd, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -442,6 +442,7 @@ def main():
     snmpd.start()
     report.guard("network/walk", lambda: walk.run(report, binary()))
     report.guard("network/previewed", lambda: previewed.run(report))
+    report.guard("network/page", lambda: page.run(report))
     ssh = SSH.format(work=lab.WORK, fingerprint=lab.fingerprint())
     with Gateway("network", {}, config=CONFIG + ssh) as gateway:
         device = Device(gateway, "r1")

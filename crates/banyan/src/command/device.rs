@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use config::resolved::Config;
 use config::secret::SystemSources;
-use netdev::{Backend, ChangeState, DeviceSecrets, DeviceSettings, Devices, Site};
+use netdev::{Backend, ChangeState, DeviceSecrets, DeviceSettings, Devices, Settler, Site};
 use serde::Serialize;
 use serde_json::json;
 use toml_edit::{Item, Table, value};
@@ -18,6 +18,7 @@ use crate::arguments::Place;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::places::person;
 use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::{places, threads};
@@ -140,7 +141,7 @@ impl Device {
         match &self.action {
             DeviceCommand::Add(added) => add(added, place, output),
             DeviceCommand::Confirm { name } => {
-                let is_saved = settle(name, place, async |site| site.confirm(None).await)?;
+                let is_saved = settle(name, place, async |site| site.confirm(Settler::Person(&person())).await)?;
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
@@ -151,7 +152,7 @@ impl Device {
             DeviceCommand::List => list(place, output),
             DeviceCommand::Listen(listen) => listen.run(place, output),
             DeviceCommand::Rollback { name } => {
-                settle(name, place, async |site| site.roll_back(&person(), true).await)?;
+                settle(name, place, async |site| site.roll_back(Settler::Person(&person())).await)?;
                 done("rolled back", &json!({ "device": name, "status": "rolled_back" }), output)
             }
             DeviceCommand::Serve { handover, compat } => serve(handover, *compat),
@@ -301,9 +302,4 @@ fn failed(fault: &netdev::Fault) -> Failure {
         return Failure::Failed(format!("{}\n  `banyan device list` shows the changes", printable(&fault.detail)));
     }
     Failure::Failed(format!("{}\n  {}", printable(&fault.to_string()), fault.code.recovery()))
-}
-
-/// Name of whoever sits at the command line.
-fn person() -> String {
-    std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody at the command line".to_owned())
 }

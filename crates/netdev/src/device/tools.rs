@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{preview, reads, yang};
 use crate::clock::{now, written};
-use crate::site::{Preview, Site};
+use crate::site::{Preview, Settler, Site};
 use crate::way::DeviceWay;
 
 /// Names of all tools of the draft.
@@ -134,13 +134,13 @@ async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fa
             Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands)).await?))
         }
         "network.commit" if arguments.get("confirm").and_then(Value::as_bool) == Some(true) => {
-            let is_saved = site.confirm(Some(&site.caller)).await?;
+            let is_saved = site.confirm(Settler::Caller(&site.caller)).await?;
             let text = if is_saved { "Confirmed, and saved." } else { "Confirmed, but not saved: it is gone when the device restarts." };
             Ok(answer(text, json!({ "status": "confirmed", "saved": is_saved })))
         }
         "network.commit" => commit(site, arguments).await,
         "network.rollback" => {
-            site.roll_back(&site.caller, false).await?;
+            site.roll_back(Settler::Caller(&site.caller)).await?;
             Ok(answer("The old configuration runs.", json!({ "status": "rolled-back" })))
         }
         "network.file.pull" => {
