@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use netdev::{ChangeState, Devices, Fault, Settler, Site};
+use netdev::{ChangeState, DeviceSecrets, DeviceSettings, Devices, Fault, Settler, Site};
 use serde::Serialize;
 use serde_json::json;
 
@@ -106,8 +106,10 @@ impl DeviceDoor {
     fn all(&self, config: &Config) -> Result<Bytes, Refusal> {
         let devices = config.values.get::<Devices>().cloned().unwrap_or_default().all;
         let known = devices.len();
-        let states: Result<Vec<_>, _> =
-            devices.into_values().map(|settings| self.open(settings, None)?.standing().map_err(|fault| failed(&fault))).collect();
+        let states: Result<Vec<_>, _> = devices
+            .into_values()
+            .map(|settings| self.open(settings, &DeviceSecrets::default())?.standing().map_err(|fault| failed(&fault)))
+            .collect();
         let changed: Vec<_> = states?.into_iter().filter(|state| state.change.is_some()).collect();
         told(&json!({ "devices": changed, "known": known }))
     }
@@ -125,14 +127,13 @@ impl DeviceDoor {
     fn site(&self, name: &str, config: &Config) -> Result<Site, Refusal> {
         let settings = config.values.get::<Devices>().and_then(|devices| devices.all.get(name).cloned());
         let settings = settings.ok_or_else(|| Refusal::not_found("there is no such device: `banyan device list` shows them"))?;
-        let password = netdev::password(config, name).map(|password| password.resolve(&*self.sources)).transpose();
-        let password = password.map_err(|error| Refusal::failed(error.to_string()))?;
-        self.open(settings, password.map(|password| password.expose().to_owned()))
+        let secrets = DeviceSecrets::resolve(config, name, &*self.sources).map_err(|error| Refusal::failed(error.to_string()))?;
+        self.open(settings, &secrets)
     }
 
-    fn open(&self, settings: netdev::DeviceSettings, password: Option<String>) -> Result<Site, Refusal> {
+    fn open(&self, settings: DeviceSettings, secrets: &DeviceSecrets) -> Result<Site, Refusal> {
         let unusable = |error: std::io::Error| Refusal::failed(format!("{} can't be used: {error}", self.state.display()));
-        Site::open(settings, password, &self.state).map_err(unusable)
+        Site::open(settings, secrets, &self.state).map_err(unusable)
     }
 }
 
