@@ -96,7 +96,7 @@ impl DeviceDoor {
         let config = self.entrance.gate.config.load_full();
         match (method, rest.split_once('/').unwrap_or((rest, ""))) {
             (&Method::GET, ("", "")) => self.all(&config),
-            (&Method::GET, (name, "")) => told(&shown(&self.site(name, &config)?).await?),
+            (&Method::GET, (name, "")) => as_json(&shown(&self.site(name, &config)?).await?),
             (&Method::POST, (name, act @ ("confirm" | "rollback" | "take-over"))) => self.settle(&self.site(name, &config)?, act).await,
             _ => Err(Refusal::not_found(format!("there is no {method} {path} here: `banyan device list` shows the devices"))),
         }
@@ -111,7 +111,7 @@ impl DeviceDoor {
             .map(|settings| self.open(settings, &DeviceSecrets::default())?.standing().map_err(|fault| failed(&fault)))
             .collect();
         let changed: Vec<_> = states?.into_iter().filter(|state| state.change.is_some()).collect();
-        told(&json!({ "devices": changed, "known": known }))
+        as_json(&json!({ "devices": changed, "known": known }))
     }
 
     async fn settle(&self, site: &Site, act: &str) -> Result<Bytes, Refusal> {
@@ -121,7 +121,7 @@ impl DeviceDoor {
             "rollback" => site.roll_back(Settler::Person(&person)).await.map(|()| json!({ "status": "rolled_back" })),
             _ => site.take_over(&person).await.map(|()| json!({ "status": "taken_over", "owner": person })),
         };
-        told(&done.map_err(|fault| failed(&fault))?)
+        as_json(&done.map_err(|fault| failed(&fault))?)
     }
 
     fn site(&self, name: &str, config: &Config) -> Result<Site, Refusal> {
@@ -148,7 +148,7 @@ async fn shown(site: &Site) -> Result<ShownChange, Refusal> {
     Ok(ShownChange { state, diff, diff_missing })
 }
 
-fn told(value: &impl Serialize) -> Result<Bytes, Refusal> {
+fn as_json(value: &impl Serialize) -> Result<Bytes, Refusal> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| Refusal::failed(error.to_string()))
 }
 
