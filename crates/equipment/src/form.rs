@@ -7,6 +7,8 @@ use config::Flaw;
 use config::file::At;
 use config::reading::FileReading;
 use config::secret::SecretRef;
+use jiff::tz::TimeZone;
+use net_proto::role::{PathRule, RuleEffect, Window};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -116,6 +118,21 @@ pub(crate) struct Device {
     /// First words of lines of the configuration that are refused, however they are shortened.
     #[schemars(example = &["router bgp"])]
     deny_lines: Vec<String>,
+    /// YANG paths, by names of nodes without modules and keys. Where any is named, other paths are neither read nor edited.
+    #[schemars(example = &["/interfaces"])]
+    allow_paths: Vec<At<String>>,
+    /// YANG paths that are neither read nor edited, nor is what stands above them as a whole.
+    #[schemars(example = &["/system/radius"])]
+    deny_paths: Vec<At<String>>,
+    /// YANG paths. Where any is named, other paths are not edited.
+    #[schemars(example = &["/interfaces/interface/description"])]
+    allow_edit_paths: Vec<At<String>>,
+    /// YANG paths that are not edited, nor is what stands above them as a whole.
+    #[schemars(example = &["/interfaces/interface/enabled"])]
+    deny_edit_paths: Vec<At<String>>,
+    /// Maintenance windows: days, times and a time zone, which is UTC where none is named. Where any is named, changes begin in a window only.
+    #[schemars(example = &["Sat 02:00-04:00 Europe/Vienna"])]
+    windows: Vec<At<String>>,
     /// Most commands of a call. Default: 1000.
     #[schemars(range(min = 1))]
     max_bulk_edit: Option<usize>,
@@ -132,6 +149,7 @@ impl Device {
         let own = self.clone();
         let both = |own: Vec<String>, shared: &[String]| [own, shared.to_vec()].concat();
         let either = |own: Vec<String>, shared: &[String]| if own.is_empty() { shared.to_vec() } else { own };
+        let placed = |own: Vec<At<String>>, shared: Vec<At<String>>| if own.is_empty() { shared } else { own };
         let shared = template.clone();
         let groups: BTreeSet<At<String>> = own.groups.into_iter().chain(shared.groups).collect();
         Self {
@@ -163,6 +181,11 @@ impl Device {
             deny_commands: both(own.deny_commands, &shared.deny_commands),
             allow_lines: either(own.allow_lines, &shared.allow_lines),
             deny_lines: both(own.deny_lines, &shared.deny_lines),
+            allow_paths: placed(own.allow_paths, shared.allow_paths),
+            deny_paths: [own.deny_paths, shared.deny_paths].concat(),
+            allow_edit_paths: placed(own.allow_edit_paths, shared.allow_edit_paths),
+            deny_edit_paths: [own.deny_edit_paths, shared.deny_edit_paths].concat(),
+            windows: placed(own.windows, shared.windows),
             max_bulk_edit: own.max_bulk_edit.or(shared.max_bulk_edit),
             command_timeout: own.command_timeout.or(shared.command_timeout),
             health: if own.health.is_empty() { shared.health } else { own.health },
@@ -205,6 +228,11 @@ impl Device {
             deny_commands: self.deny_commands.clone(),
             allow_lines: self.allow_lines.clone(),
             deny_lines: self.deny_lines.clone(),
+            allow_paths: paths(&self.allow_paths, reading),
+            deny_paths: paths(&self.deny_paths, reading),
+            allow_edit_paths: paths(&self.allow_edit_paths, reading),
+            deny_edit_paths: paths(&self.deny_edit_paths, reading),
+            windows: windows(&self.windows, reading),
             max_bulk_edit: self.max_bulk_edit.unwrap_or(defaults.max_bulk_edit),
             command_timeout,
             health: self.health.clone(),
@@ -268,4 +296,29 @@ impl Device {
             reading.refuse(flaw.help(if key == "password" { "or `key`, the file of a private key" } else { "add it to this section" }));
         }
     }
+}
+
+/// Reads rules on YANG paths.
+fn paths(texts: &[At<String>], reading: &mut FileReading<'_>) -> Vec<String> {
+    for text in texts {
+        // A rule that seems to speak of one entry or one module, and holds for all of them, would allow more than it says.
+        if text.get().contains(['[', ':']) || PathRule::new(RuleEffect::Deny, false, text.get()).is_none() {
+            let flaw = Flaw::new(text.span(), format!("`{}` is no path for a rule", text.get()));
+            reading.refuse(flaw.help("write names of nodes, without modules and keys, for example \"/interfaces/interface\""));
+        }
+    }
+    texts.iter().map(|text| text.get().clone()).collect()
+}
+
+/// Reads maintenance windows.
+fn windows(texts: &[At<String>], reading: &mut FileReading<'_>) -> Vec<String> {
+    for text in texts {
+        let read = Window::read(text.get()).and_then(|window| {
+            TimeZone::get(&window.zone).map_err(|_| format!("`{}` is no time zone that this machine knows", window.zone))
+        });
+        if let Err(why) = read {
+            reading.refuse(Flaw::new(text.span(), why).help("for example \"Sat 02:00-04:00 Europe/Vienna\""));
+        }
+    }
+    texts.iter().map(|text| text.get().clone()).collect()
 }

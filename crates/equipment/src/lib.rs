@@ -184,6 +184,21 @@ mod tests {
     }
 
     #[test]
+    fn nm_12_windows_and_paths_are_read_with_the_configuration() {
+        let config = parsed("[device.r1]\nwindows = [\"Sat 02:00-04:00 Europe/Vienna\"]\ndeny_paths = [\"/system/radius\"]\n").unwrap();
+        let settings = &config.values.get::<Devices>().unwrap().all["r1"];
+        assert_eq!((settings.windows.len(), settings.deny_paths.as_slice()), (1, ["/system/radius".to_owned()].as_slice()));
+        for (line, why) in [
+            ("windows = [\"Sat 02:00-04:00 Europe/Wien\"]", "no time zone"),
+            ("windows = [\"Caturday 02:00-04:00\"]", "no day"),
+            ("allow_paths = [\"/interfaces/interface[name='eth0']\"]", "without modules and keys"),
+            ("deny_edit_paths = [\"//enabled\"]", "no path for a rule"),
+        ] {
+            assert!(parsed(&format!("[device.r1]\n{line}\n")).unwrap_err().contains(why), "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_with_a_device_is_told() {
         assert!(parsed("[device.R1]\n").unwrap_err().contains("[device.r1]"));
         assert!(parsed("[mount.r1]\ncommand = \"x\"\n[device.r1]\n").unwrap_err().contains("mount `r1`"));

@@ -61,6 +61,18 @@ pub struct DeviceSettings {
     pub allow_lines: Vec<String>,
     #[serde(default)]
     pub deny_lines: Vec<String>,
+    /// Rules on YANG paths, for all and for edits alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_paths: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny_paths: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_edit_paths: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny_edit_paths: Vec<String>,
+    /// Maintenance windows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<String>,
     /// Most commands or edits of a call.
     #[serde(default = "max_bulk_edit")]
     pub max_bulk_edit: usize,
@@ -244,6 +256,11 @@ impl DeviceSettings {
             deny_commands: Vec::new(),
             allow_lines: Vec::new(),
             deny_lines: Vec::new(),
+            allow_paths: Vec::new(),
+            deny_paths: Vec::new(),
+            allow_edit_paths: Vec::new(),
+            deny_edit_paths: Vec::new(),
+            windows: Vec::new(),
             max_bulk_edit: max_bulk_edit(),
             command_timeout: command_timeout(),
             health: Vec::new(),

@@ -56,8 +56,10 @@ pub enum DeviceAction<'a> {
     ReadPath(&'a str),
     EditPath(&'a str),
     ReadFile,
-    /// Commit, confirmation, rollback and restored files.
+    /// Commit of a candidate.
     Commit,
+    /// Confirmation of what was applied: neither a window that has closed nor a freeze hinders it.
+    Confirm,
 }
 
 /// Proof of a permitted action.
@@ -101,6 +103,7 @@ impl Role {
             }
             DeviceAction::ReadFile => {}
             DeviceAction::Commit => self.change(now)?,
+            DeviceAction::Confirm => self.read_only()?,
         }
         Ok(ActionPermit(()))
     }
@@ -163,8 +166,13 @@ impl Role {
         if rules.iter().filter(|rule| rule.effect == RuleEffect::Deny).any(|rule| meets(&rule)) {
             return Err(self.denied("the role forbids this path, or a part of what stands below it").at(path));
         }
-        let mut allowing = rules.iter().filter(|rule| rule.effect == RuleEffect::Allow).peekable();
-        if allowing.peek().is_none() || allowing.any(|rule| nodes.starts_with(&rule.nodes)) {
+        // An edit has to keep to both lists: the one for all, and the one for edits.
+        let keeps_to = |is_for_edits: bool| {
+            let mut list =
+                rules.iter().filter(|rule| rule.effect == RuleEffect::Allow && rule.is_for_edits_only == is_for_edits).peekable();
+            list.peek().is_none() || list.any(|rule| nodes.starts_with(&rule.nodes))
+        };
+        if keeps_to(false) && keeps_to(true) {
             return Ok(());
         }
         Err(self.denied("the role allows other paths only").at(path))
@@ -172,22 +180,33 @@ impl Role {
 
     /// Checks read-only mode, freezes and windows.
     fn change(&self, now: u64) -> Result<(), Fault> {
-        if self.is_read_only {
-            return Err(self.denied("this device is read-only here, and no argument changes that"));
-        }
+        self.read_only()?;
         if let Some(freeze) = self.freezes.iter().find(|freeze| freeze.holds(now)) {
-            let seconds = freeze.until - now;
-            return Err(self.denied(&format!("changes are frozen for another {seconds} s: {}", freeze.reason)).retryable());
+            let until = freeze.until.map_or_else(|| "somebody ends the freeze".to_owned(), written);
+            let reason = freeze.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            return Err(self.denied(&format!("{} froze all changes until {until}{reason}", freeze.by)).retryable());
         }
         if !self.windows.is_empty() && !self.windows.iter().any(|window| window.is_open(now)) {
-            return Err(self.denied("changes are made in maintenance windows only, and none is open").retryable());
+            let next = self.windows.iter().filter_map(|window| window.next_opening(now)).min();
+            let next = next.map(|next| format!("; the next begins at {}", written(next))).unwrap_or_default();
+            return Err(self.denied(&format!("changes are made in maintenance windows only, and none is open{next}")).retryable());
         }
         Ok(())
+    }
+
+    fn read_only(&self) -> Result<(), Fault> {
+        if self.is_read_only { Err(self.denied("this device is read-only here, and no argument changes that")) } else { Ok(()) }
     }
 
     fn denied(&self, detail: &str) -> Fault {
         Fault::new(Code::AccessDenied, format!("role `{}`: {detail}", self.name))
     }
+}
+
+/// A moment, in seconds since 1970, as people and programs read it.
+fn written(seconds: u64) -> String {
+    let moment = i64::try_from(seconds).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
+    moment.map_or_else(|| seconds.to_string(), |moment| moment.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))
 }
 
 #[cfg(test)]

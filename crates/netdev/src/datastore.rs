@@ -11,7 +11,7 @@ use net_proto::snmp::edited;
 use serde_json::Value;
 
 use crate::clock::now;
-use crate::site::{PATIENCE, Preview, Site, seconds};
+use crate::site::{PATIENCE, Preview, Site};
 
 /// Edit of a node.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct NodeEdit {
 impl Site {
     /// Data below a path: of the running configuration, or with the state of the device.
     pub(crate) async fn data(&self, path: &str, with_state: bool) -> Result<(XmlTree, Arc<NetconfCapabilities>), Fault> {
-        self.role.permit(DeviceAction::ReadPath(path), seconds())?;
+        self.permit(DeviceAction::ReadPath(path))?;
         self.backend.netconf()?.data(path, with_state).await
     }
 
@@ -91,12 +91,13 @@ impl Site {
             let detail = format!("{} edits in one call, and {most} are allowed: send them in parts", edits.len());
             return Err(Fault::new(Code::ConfigIncompatible, detail));
         }
+        let role = self.present_role()?;
         for edit in edits {
             if edit.path.contains(MARK) || edit.value.as_ref().is_some_and(|value| value.to_string().contains(MARK)) {
                 let detail = format!("the edit holds {MARK} where a secret was hidden: write the secret, or leave the node out");
                 return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
             }
-            self.role.permit(DeviceAction::EditPath(&edit.path), seconds())?;
+            role.permit(DeviceAction::EditPath(&edit.path))?;
         }
         Ok(())
     }

@@ -13,12 +13,14 @@ use net_proto::change::{
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 use net_proto::redact::{MARK, Redactor};
-use net_proto::role::{CommandRule, DeviceAction, Role, RuleEffect};
+use net_proto::role::{DeviceAction, Role};
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
 use crate::clock::{now, written};
 use crate::drive::drive;
+use crate::freeze::Freezes;
+use crate::permission::{PresentRole, role};
 use crate::store::Store;
 use crate::way::DeviceWay;
 
@@ -37,6 +39,7 @@ pub struct Site {
     /// Owner of the changes that are made over MCP.
     pub(crate) caller: String,
     pub(crate) role: Role,
+    pub(crate) freezes: Freezes,
 }
 
 /// State of the change of a device.
@@ -56,6 +59,9 @@ pub struct ChangeState {
     pub seconds_left: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
+    /// Sentences about freezes that hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub frozen: Vec<String>,
 }
 
 /// Name of whoever confirms a change or takes it back.
@@ -96,9 +102,9 @@ impl Site {
         let name = settings.dialect.name();
         let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
         let redactor = Redactor::default().knowing(&secrets.values());
-        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings));
-        let caller = "mcp".to_owned();
-        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role })
+        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings).map_err(std::io::Error::other)?);
+        let (caller, freezes) = ("mcp".to_owned(), Freezes::new(state));
+        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role, freezes })
     }
 
     /// The same device, whose changes over MCP belong to `caller`.
@@ -124,7 +130,13 @@ impl Site {
         let (record, now) = (self.store.load()?, now());
         let change = record.change.as_ref();
         let deadline = change.and_then(|change| change.deadline.as_ref());
+        let frozen = self.freezes.holding(&self.settings)?.into_iter().map(|(scope, freeze)| {
+            let until = freeze.until.map(|until| format!(" until {}", written(until * 1000))).unwrap_or_default();
+            let reason = freeze.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{} froze {}{until}{reason}", freeze.by, scope.description())
+        });
         Ok(ChangeState {
+            frozen: frozen.collect(),
             device: self.settings.name.clone(),
             phase: change.map_or("none", |change| change.phase.as_str()).to_owned(),
             change: change.map(|change| change.id.clone()),
@@ -230,6 +242,8 @@ impl Site {
             return Err(Fault::new(Code::InvalidParams, format!("`confirmed` is 1 to {longest} seconds")));
         }
         let lock = self.store.lock(PATIENCE).await?;
+        // A freeze, or the end of a window, since then.
+        self.may_change()?;
         let persist = self.backend.has_timer().then(runtime::random::token);
         let terms = Terms { who, window: window * 1000, hash, can_undo: true, persist: persist.as_deref() };
         let transaction = Transaction::commit(self.store.load()?, terms, &now())?;
@@ -252,7 +266,8 @@ impl Site {
                 let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
                 return Err(Fault::new(Code::AccessDenied, detail));
             }
-            self.may_change()?;
+            self.permit(DeviceAction::Confirm)?;
+            self.backend.check_undo()?;
         }
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
@@ -318,7 +333,7 @@ impl Site {
             self.backend.check_lines()?;
         }
         let command = self.dialect.command(command)?;
-        self.role.permit(DeviceAction::Command(&command), seconds())?;
+        self.permit(DeviceAction::Command(&command))?;
         self.backend.exec(&command.text).await
     }
 
@@ -331,9 +346,25 @@ impl Site {
         fault.cleaned(|text| redactor.text(text))
     }
 
+    /// The rules with the windows and freezes of this moment.
+    pub(crate) fn present_role(&self) -> Result<PresentRole, Fault> {
+        PresentRole::new(&self.role, &self.freezes, &self.settings)
+    }
+
+    pub(crate) fn permit(&self, action: DeviceAction<'_>) -> Result<(), Fault> {
+        self.present_role()?.permit(action)
+    }
+
+    /// Checks that somebody may make a change now, and that something would take the change back.
     pub(crate) fn may_change(&self) -> Result<(), Fault> {
-        self.role.permit(DeviceAction::Commit, seconds())?;
+        self.permit(DeviceAction::Commit)?;
         self.backend.check_undo()
+    }
+
+    /// Checks that the whole configuration may be read: rules on paths could be passed by with it.
+    pub(crate) fn may_read_whole(&self) -> Result<(), Fault> {
+        let has_paths = self.backend.netconf().is_ok() || self.backend.snmp().is_some();
+        self.permit(if has_paths { DeviceAction::ReadPath("/") } else { DeviceAction::ReadFile })
     }
 
     fn may_edit(&self, edits: &Edits) -> Result<(), Fault> {
@@ -352,12 +383,13 @@ impl Site {
             let detail = format!("{} edits in one call, and {most} are allowed: send them in parts", lines.len());
             return Err(Fault::new(Code::ConfigIncompatible, detail));
         }
+        let role = self.present_role()?;
         for line in lines {
             if line.contains(MARK) {
                 let detail = format!("a line holds {MARK} where a secret was hidden: write the secret, or leave the line out");
                 return Err(Fault::new(Code::ConfigIncompatible, detail).at(line));
             }
-            self.role.permit(DeviceAction::ConfigLine(self.dialect.config_line(line)?), seconds())?;
+            role.permit(DeviceAction::ConfigLine(self.dialect.config_line(line)?))?;
         }
         Ok(())
     }
@@ -366,21 +398,6 @@ impl Site {
 /// Removes a file with secrets; a file that is left is overwritten by the next change, and only the owner can read it.
 pub(crate) fn forget(file: &Path) {
     drop(std::fs::remove_file(file));
-}
-
-/// Rules of a device for all callers; the gate has rules for each.
-fn role(settings: &DeviceSettings) -> Role {
-    let rules = |effect: RuleEffect, texts: &[String]| texts.iter().map(|text| CommandRule::new(effect, text)).collect::<Vec<_>>();
-    let both = |allow: &[String], deny: &[String]| [rules(RuleEffect::Allow, allow), rules(RuleEffect::Deny, deny)].concat();
-    let mut commands = both(&settings.allow_commands, &settings.deny_commands);
-    // Lines that others typed, secrets included.
-    commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
-    let lines = both(&settings.allow_lines, &settings.deny_lines);
-    Role { name: settings.name.clone(), is_read_only: settings.read_only, commands, lines, ..Role::default() }
-}
-
-pub(crate) fn seconds() -> u64 {
-    now().wall / 1000
 }
 
 fn unwritten(error: &std::io::Error) -> Fault {

@@ -1,6 +1,7 @@
 //! `banyan device`: serves network devices, and shows and settles their changes. Works beside a running gate and without one: the record of a
 //! change lies in the state directory. Does not decide what may be changed.
 
+mod freeze;
 mod import;
 mod listen;
 
@@ -39,6 +40,8 @@ enum DeviceCommand {
         /// Name of the device
         name: String,
     },
+    /// Refuse every new change of a device, a group or all devices, at once
+    Freeze(freeze::FreezeBegin),
     /// Restore a device when nobody confirms
     #[command(hide = true)]
     Guard(Handover),
@@ -72,6 +75,8 @@ enum DeviceCommand {
         /// Name of the device
         name: String,
     },
+    /// End a freeze
+    Unfreeze(freeze::FreezeEnd),
 }
 
 /// A device to be tried and written down.
@@ -145,6 +150,8 @@ impl Device {
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
+            DeviceCommand::Freeze(begin) => begin.run(place, output),
+            DeviceCommand::Unfreeze(end) => end.run(place, output),
             DeviceCommand::Guard(handover) => {
                 threads::wait(async { netdev::guard(&handover.site()?).await.map_err(|fault| failed(&fault)) })?
             }
@@ -265,13 +272,22 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&json!({ "devices": all }));
     }
-    let mut rows = vec![["NAME", "GROUPS", "CHANGE", "STANDS", "OWNER", "LEFT"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["NAME", "GROUPS", "FROZEN", "CHANGE", "STANDS", "OWNER", "LEFT"].map(str::to_owned).to_vec()];
     for ListedDevice { state: one, groups, .. } in all {
         let left = one.seconds_left.map(|seconds| format!("{seconds} s")).unwrap_or_default();
-        let cells = [one.device, groups.join(" "), one.change.unwrap_or_default(), one.phase, one.owner.unwrap_or_default(), left];
+        let frozen = if one.frozen.is_empty() { "" } else { "yes" };
+        let cells = [
+            one.device,
+            groups.join(" "),
+            frozen.to_owned(),
+            one.change.unwrap_or_default(),
+            one.phase,
+            one.owner.unwrap_or_default(),
+            left,
+        ];
         rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
-    table::lines(&[Align::Left; 6], &rows).iter().try_for_each(|line| output.line(line))
+    table::lines(&[Align::Left; 7], &rows).iter().try_for_each(|line| output.line(line))
 }
 
 fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
@@ -279,6 +295,7 @@ fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&standing);
     }
+    standing.frozen.iter().try_for_each(|frozen| output.line(&printable(frozen)))?;
     let Some(change) = &standing.change else { return output.line("no change was ever made through Banyan") };
     let why = standing.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     output.line(&printable(&format!(

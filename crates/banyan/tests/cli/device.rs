@@ -51,3 +51,24 @@ fn an_inventory_that_is_none_is_refused() {
     assert!(home.run(&["device", "import", "x.yaml"]).exits(4).err.contains("containerlab"));
     assert!(home.run(&["device", "import", "absent.yaml"]).exits(3).err.contains("absent.yaml"));
 }
+
+#[test]
+fn nm_12_a_freeze_shows_until_it_ends() {
+    let home = Home::new();
+    home.write("banyan.toml", "[device_group.edge]\n[device.r1]\ngroups = [\"edge\"]\n[device.r2]\n");
+    let frozen = || -> Vec<usize> {
+        let listed = home.run(&["device", "list", "--json"]).exits(0).json();
+        listed["devices"].as_array().unwrap().iter().map(|device| device["frozen"].as_array().map_or(0, Vec::len)).collect()
+    };
+    assert!(home.run(&["device", "freeze", "--group", "egde"]).exits(3).err.contains("did you mean `edge`?"));
+    home.run(&["device", "freeze"]).exits(2);
+    home.run(&["device", "freeze", "--group", "edge", "--reason", "audit"]).exits(0);
+    assert_eq!(frozen(), [1, 0]);
+    assert!(home.run(&["device", "status", "r1"]).exits(0).out.contains("froze the group edge: audit"));
+    home.run(&["device", "freeze", "--all", "--for", "12h", "--json"]).exits(0);
+    assert_eq!(frozen(), [2, 1]);
+    home.run(&["device", "unfreeze", "--all"]).exits(0);
+    home.run(&["device", "unfreeze", "--group", "edge"]).exits(0);
+    assert_eq!(frozen(), [0, 0]);
+    home.run(&["device", "unfreeze", "r1"]).exits(3);
+}

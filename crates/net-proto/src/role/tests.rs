@@ -67,21 +67,27 @@ fn nm_12_paths_are_held_against_all_above_and_below() {
         PathRule::new(RuleEffect::Allow, false, "/interfaces").unwrap(),
         PathRule::new(RuleEffect::Deny, true, "/interfaces/interface/config/enabled").unwrap(),
     ];
-    let role = Role { paths, ..Role::default() };
+    let role = Role { paths: paths.clone(), ..Role::default() };
     let edit = |path| role.permit(DeviceAction::EditPath(path), 0).is_ok();
     assert!(edit("/oc:interfaces/oc:interface[name='a/b']/config/description"));
     assert!(!edit("/interfaces/interface/config/enabled") && !edit("/interfaces/interface[name='x']") && !edit("/system"));
     assert!(role.permit(DeviceAction::ReadPath("/interfaces/interface"), 0).is_ok());
-    assert!(role.permit(DeviceAction::ReadPath("//enabled"), 0).is_err());
+    assert!(role.permit(DeviceAction::ReadPath("//enabled"), 0).is_err() && role.permit(DeviceAction::ReadPath("/"), 0).is_err());
+    let narrow = PathRule::new(RuleEffect::Allow, true, "/interfaces/interface/config/description").unwrap();
+    let role = Role { paths: [paths, vec![narrow]].concat(), ..Role::default() };
+    let edit = |path| role.permit(DeviceAction::EditPath(path), 0).is_ok();
+    assert!(edit("/interfaces/interface[name='x']/config/description") && !edit("/interfaces/interface/config/mtu"));
 }
 
 #[test]
 fn nm_12_freezes_and_closed_windows_may_be_over_later() {
-    let freeze = Freeze { from: 100, until: 200, reason: "end of the year".into() };
-    let window = Window { days: [true; 7], opens: 0, closes: 1, offset: 0 };
+    let freeze = Freeze { from: 100, until: Some(200), by: "ann".into(), reason: Some("end of the year".into()) };
+    let window = Window::read("00:00-00:01").unwrap();
     let role = Role { freezes: vec![freeze], windows: vec![window], ..Role::default() };
     let at = |now| {
         role.permit(DeviceAction::Commit, now).map(|_| ()).map_err(|fault| (fault.may_retry, fault.detail.contains("end of the year")))
     };
     assert_eq!([at(10), at(150), at(300)], [Ok(()), Err((true, true)), Err((true, false))]);
+    assert!(role.permit(DeviceAction::Commit, 300).unwrap_err().detail.contains("begins at 1970-01-02T00:00:00Z"));
+    assert!(role.permit(DeviceAction::Confirm, 300).is_ok() && role.permit(DeviceAction::Confirm, 150).is_ok());
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::tools::{answer, text};
 use crate::clock::{now, written};
-use crate::site::{Site, seconds};
+use crate::site::Site;
 use crate::snmp::Snmp;
 
 const CPU: &str = "system/cpu-utilization";
@@ -76,7 +76,7 @@ pub(super) async fn get(site: &Site, snmp: &Snmp, arguments: &Arguments) -> Resu
     if !matches!(datastore, Some("running" | "operational")) {
         return Err(Fault::new(Code::InvalidParams, "`datastore` is running or operational"));
     }
-    site.role.permit(DeviceAction::ReadPath(path), seconds())?;
+    site.permit(DeviceAction::ReadPath(path))?;
     let mut data = named(&snmp.data(path).await?);
     site.redactor.value(&mut data);
     let is_empty = data.as_object().is_none_or(serde_json::Map::is_empty);

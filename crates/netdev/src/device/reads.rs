@@ -219,6 +219,7 @@ fn parts(uri: &str) -> (&str, &str) {
 
 /// A configuration without secrets.
 pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
+    site.may_read_whole()?;
     let text = match name {
         "running-config" => site.backend.running().await?,
         "startup-config" if site.backend.is_local() => startup(site)?,
