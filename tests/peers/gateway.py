@@ -129,9 +129,12 @@ class Gateway:
 
     def told(self, *arguments):
         """What the command line tells whoever runs the gate."""
+        return self.asked(*arguments).stdout
+
+    def asked(self, *arguments):
+        """The command line's end, with all that it told whoever runs the gate."""
         with self.space:
-            done = subprocess.run([binary(), *arguments], env=self.home.env, cwd=self.home.dir, capture_output=True, text=True, timeout=30)
-        return done.stdout
+            return subprocess.run([binary(), *arguments], env=self.home.env, cwd=self.home.dir, capture_output=True, text=True, timeout=30)
 
     def wait_for(self, path, within=STARTED_WITHIN):
         """Waits until `path` answers 200."""

@@ -12,7 +12,8 @@ use net_proto::role::{PathRule, RuleEffect, Window};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
+use crate::dialect::DialectForm;
+use crate::settings::{Backend, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// The keys of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -22,6 +23,8 @@ pub struct DeviceForm {
     pub(crate) device: BTreeMap<At<String>, Device>,
     /// Settings that devices share, by the name that their `template` says.
     pub(crate) device_template: BTreeMap<At<String>, Device>,
+    /// Dialects of command lines, by the name that `dialect` of the devices says.
+    pub(crate) dialect: BTreeMap<At<String>, DialectForm>,
     /// Groups of devices, by the name that `groups` of the devices says.
     pub(crate) device_group: BTreeMap<At<String>, DeviceGroup>,
 }
@@ -90,8 +93,10 @@ pub(crate) struct Device {
     /// Password for the encryption of changes, as a reference.
     #[schemars(example = &"${keyring:sw1-write-privacy}")]
     write_privacy_password: Option<At<String>>,
-    /// Dialect of a command line over SSH. Default: `frr`.
-    dialect: Option<CommandLine>,
+    /// Dialect of a command line over SSH: `frr`, `ios`, `junos`, `vrp`, the name of a section `[dialect.NAME]`, or `file:` with the path of a
+    /// file. Default: `frr`.
+    #[schemars(example = &"ios")]
+    pub(crate) dialect: Option<At<String>>,
     /// Time until the rollback of an unconfirmed change, unless the caller names a time. Default: `2m`.
     #[schemars(example = &"2m")]
     confirm_within: Option<At<String>>,
@@ -215,7 +220,7 @@ impl Device {
             user: self.user.clone(),
             key: self.key.as_ref().map(|key| reading.path(key)),
             host_key: self.host_key.clone(),
-            dialect: self.dialect.unwrap_or_default(),
+            dialect: self.dialect.as_ref().map_or(defaults.dialect, |dialect| dialect.get().clone()),
             pathspace: self.pathspace.clone(),
             bindir: self.bindir.clone(),
             confirm_within,

@@ -1,6 +1,7 @@
 //! The section `[device.NAME]` of the configuration: a network device becomes a mount with a process for the device. Reaches no device,
 //! so the gate needs no SSH to read a configuration.
 
+mod dialect;
 mod form;
 mod secrets;
 mod settings;
@@ -18,7 +19,7 @@ use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
 
 pub use secrets::DeviceSecrets;
-pub use settings::{Backend, CommandLine, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
+pub use settings::{Backend, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// Network devices: `[device.NAME]`.
 #[derive(Debug)]
@@ -43,6 +44,13 @@ impl Section for DeviceSection {
         for (name, group) in &form.device_group {
             devices.groups.insert(name.get().clone(), group.description.clone());
         }
+        let mut dialects = BTreeMap::new();
+        for (name, dialect) in &form.dialect {
+            match dialect.checked(name.get()) {
+                Ok(table) => drop(dialects.insert(name.get().clone(), table)),
+                Err(why) => reading.refuse(Flaw::new(name.span(), why).help("docs/devices.md says what a dialect holds")),
+            }
+        }
         for (name, device) in &form.device {
             let device = with_template(device, form, reading);
             for group in &device.groups {
@@ -58,7 +66,10 @@ impl Section for DeviceSection {
                 reading.refuse(flaw.help("give one of the two another name"));
                 continue;
             }
-            let settings = device.settings(name, reading);
+            let mut settings = device.settings(name, reading);
+            if let Some(dialect) = &device.dialect {
+                dialect::choose(dialect, &mut settings, &dialects, reading);
+            }
             config.mounts.insert(
                 segment.clone(),
                 Arc::new(Mount::new(segment, Transport::Stdio(process(&settings, device.secrets(name.get(), reading))), "banyan.toml")),
@@ -195,6 +206,27 @@ mod tests {
             ("deny_edit_paths = [\"//enabled\"]", "no path for a rule"),
         ] {
             assert!(parsed(&format!("[device.r1]\n{line}\n")).unwrap_err().contains(why), "{line}");
+        }
+    }
+
+    #[test]
+    fn nm_02_a_dialect_of_the_configuration_reaches_its_device() {
+        let login = "backend = \"ssh\"\naddress = \"10.0.0.1\"\nuser = \"ann\"\nkey = \"/k\"\n";
+        let house = "[dialect.house]\nextends = \"ios\"\n[dialect.house.session]\nmore = \"y\"\n";
+        let config = parsed(&format!("[device.r1]\n{login}dialect = \"house\"\n{house}")).unwrap();
+        let settings = &config.values.get::<Devices>().unwrap().all["r1"];
+        let handed = DeviceSettings::read(&serde_json::to_string(settings).unwrap()).unwrap();
+        assert_eq!(handed.open_dialect().unwrap().name(), "house");
+        for (text, words) in [
+            (format!("[device.r1]\n{login}dialect = \"mouse\"\n{house}"), "mouse"),
+            (format!("[device.r1]\n{login}dialect = \"file:/nonexistent/x.toml\"\n"), "/nonexistent/x.toml"),
+            (format!("[device.r1]\n{login}dialect = \"file:x.toml\"\n"), "begins with"),
+            (house.replace("more", "moor"), "moor"),
+            (house.replace("\"ios\"", "\"iso\""), "built in"),
+            ("[dialect.ios]\nextends = \"frr\"\n".to_owned(), "another name"),
+        ] {
+            let told = parsed(&text).unwrap_err();
+            assert!(told.contains(words), "{told}");
         }
     }
 

@@ -35,8 +35,12 @@ pub struct DeviceSettings {
     /// Accepted fingerprint of the host key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
-    #[serde(default)]
-    pub dialect: CommandLine,
+    /// Name of the dialect of the command line: one built in, `file:` with a path, or the name of `dialect_table`.
+    #[serde(default = "dialect")]
+    pub dialect: String,
+    /// Dialect that stands in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect_table: Option<serde_json::Value>,
     /// Seconds of a window by default.
     #[serde(default = "confirm_within")]
     pub confirm_within: u64,
@@ -179,33 +183,6 @@ pub enum Backend {
     Snmp,
 }
 
-/// The dialect of a command line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CommandLine {
-    /// FRRouting.
-    #[default]
-    Frr,
-    /// Cisco IOS and its like.
-    Ios,
-    /// Junos.
-    Junos,
-    /// Huawei VRP.
-    Vrp,
-}
-
-impl CommandLine {
-    /// Name of the dialect among those built in.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Frr => "frr",
-            Self::Ios => "ios",
-            Self::Junos => "junos",
-            Self::Vrp => "vrp",
-        }
-    }
-}
-
 /// Origin of confirmations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -215,6 +192,10 @@ pub enum Confirmation {
     Caller,
     /// Somebody at the command line only (`banyan device confirm`).
     Person,
+}
+
+fn dialect() -> String {
+    "frr".to_owned()
 }
 
 const fn confirm_within() -> u64 {
@@ -246,7 +227,8 @@ impl DeviceSettings {
             user: None,
             key: None,
             host_key: None,
-            dialect: CommandLine::default(),
+            dialect: dialect(),
+            dialect_table: None,
             confirm_within: confirm_within(),
             longest_window: window(),
             confirmation: Confirmation::default(),

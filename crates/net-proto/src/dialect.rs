@@ -4,6 +4,7 @@
 mod audit;
 mod change;
 mod command;
+mod custom;
 mod steps;
 mod terminal;
 mod vocabulary;
@@ -51,6 +52,8 @@ pub enum DialectError {
     Expression { dialect: String, expression: String, reason: String },
     #[error("the dialect `{dialect}` names the code `{code}`, which is none of the draft's ten: write for example `ConfigIncompatible`")]
     UnknownCode { dialect: String, code: String },
+    #[error("the dialect extends `{base}`, and these are built in: {}", Dialect::NAMES.join(", "))]
+    UnknownBase { base: String },
     #[error("the dialect is too large: at most {LONGEST_FILE} bytes and {MOST_ENTRIES} entries")]
     TooLarge,
 }
@@ -159,7 +162,10 @@ impl Dialect {
         if text.len() > LONGEST_FILE {
             return Err(DialectError::TooLarge);
         }
-        let mut file: DialectFile = toml::from_str(text).map_err(|error| DialectError::Syntax(error.to_string()))?;
+        Self::made(toml::from_str(text).map_err(|error| DialectError::Syntax(error.to_string()))?)
+    }
+
+    fn made(mut file: DialectFile) -> Result<Self, DialectError> {
         let lists = [&file.commands.read, &file.commands.configure, &file.commands.dangerous, &file.commands.known];
         if lists.iter().map(|list| list.len()).sum::<usize>() + file.error.len() + file.audit.len() > MOST_ENTRIES {
             return Err(DialectError::TooLarge);

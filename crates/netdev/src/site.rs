@@ -99,8 +99,7 @@ impl Site {
     /// The directory of the record can't be made.
     pub fn open(settings: DeviceSettings, secrets: &DeviceSecrets, state: &Path) -> std::io::Result<Self> {
         let store = Store::open(state, &settings.name)?;
-        let name = settings.dialect.name();
-        let dialect = Dialect::named(name).ok_or_else(|| std::io::Error::other(format!("the dialect `{name}` can't be read")))?;
+        let dialect = settings.open_dialect().map_err(std::io::Error::other)?;
         let redactor = Redactor::default().knowing(&secrets.values());
         let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings).map_err(std::io::Error::other)?);
         let (caller, freezes) = ("mcp".to_owned(), Freezes::new(state));

@@ -16,12 +16,29 @@ from network.agent import Device, until
 HOME = lab.WORK / "scripted"
 LOGIN = "canary-scripted-login"
 PORTS = {"junos": 2301, "ios": 2302, "plain": 2303, "vrp": 2304, "hanging": 2305, "garbage": 2306, "flood": 2307, "reboot": 2308, "asking": 2309}
-DIALECTS = {"junos": "junos", "reboot": "junos", "vrp": "vrp"}
+DIALECTS = {"junos": "junos", "reboot": "junos", "vrp": "vrp", "ios": "house", "plain": f"file:{HOME}/dialect.toml"}
 # A minute of these devices, in seconds.
 MINUTE = 3
 CHANGES = {"junos": ["set interfaces ge-0/0/0 description by-an-agent"],
            "ios": ["interface GigabitEthernet0/2", "description by-an-agent"],
            "vrp": ["interface GE1/0/2", "description by-an-agent"]}
+# A dialect of the configuration, and one in a file: both add to one that is built in.
+HOUSE = """
+[dialect.house]
+extends = "ios"
+draft_name = "acme-house"
+title = "IOS as it is set up here"
+
+[dialect.house.commands]
+dangerous = ["show secrets"]
+"""
+FILE = """
+extends = "ios"
+draft_name = "acme-file"
+[[error]]
+pattern = '^% Rollback is not supported'
+code = "RollbackNotSupported"
+"""
 CONFIG = """
 [device.{name}]
 backend = "ssh"
@@ -40,7 +57,7 @@ def configuration():
     key = lab.fingerprint()
     devices = [(name, port, "password", key, "20s" if name == "flood" else "2s" if name in ("hanging", "garbage", "asking") else "5s") for name, port in PORTS.items()]
     devices += [("outside", 2301, "wrong", key, "5s"), ("other", 2301, "password", "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "5s")]
-    return "".join(CONFIG.format(name=name, port=port, home=HOME, password=password, key=shown, timeout=timeout, dialect=DIALECTS.get(name, "junos" if port == 2301 else "ios"))
+    return HOUSE + "".join(CONFIG.format(name=name, port=port, home=HOME, password=password, key=shown, timeout=timeout, dialect=DIALECTS.get(name, "junos" if port == 2301 else "ios"))
                    for name, port, password, shown, timeout in devices)
 
 
@@ -49,6 +66,7 @@ def start():
     HOME.mkdir()
     (HOME / "password").write_text(LOGIN)
     (HOME / "wrong").write_text("canary-wrong-login")
+    (HOME / "dialect.toml").write_text(FILE)
     script = str(Path(__file__).with_name("scripted.py"))
     with (HOME / "errors").open("wb") as errors:
         playing = subprocess.Popen([install.venv_bin("network"), script, str(HOME), str(lab.WORK / "host"), LOGIN], stdin=subprocess.PIPE,
@@ -117,6 +135,33 @@ def unsafe(report, gateway):
         report.check(f"NM-08: {name}: runs what it ran", runs(name) == text, runs(name))
 
 
+def own_dialects(report, gateway):
+    """NM-02: dialects that users wrote are those of their devices, and what is wrong in one is told before anything starts."""
+    for name, dialect in (("ios", "acme-house"), ("plain", "acme-file")):
+        told = json.loads(Device(gateway, name).read("capabilities"))
+        report.equal(f"NM-02: {name}: speaks the dialect that a user wrote", told["cliDialect"], dialect)
+    code, detail = Device(gateway, "ios").code("network.cli.exec", cmd="sh secrets")
+    report.check("NM-12: a command that the user's dialect calls dangerous is refused", code == -32083, f"{code} {detail}")
+    for text, words in ((HOUSE.replace("dangerous", "dangerus"), "dangerus"), (HOUSE.replace('"ios"', '"iso"'), "built in"),
+                        (HOUSE.replace("[dialect.house.commands]", "[[dialect.house.error]]\npattern = '('\ncode = \"Timeout\"\n[dialect.house.commands]"), "expression")):
+        done = gateway.asked("check", "--config", gateway.home.write("dialect.toml", text))
+        report.check(f"NM-02: banyan check says what is wrong in a dialect: {words}", done.returncode != 0 and words in done.stdout + done.stderr, str(done)[:600])
+
+
+def added(report, gateway):
+    """NM-14: a device behind SSH is added once its key was accepted and it answered, and a bad dialect is told."""
+    config = ["--config", gateway.home.write("added.toml", "")]
+    way = ["device", "add", "edge", "--backend", "ssh", "--address", "127.0.0.1:2301", "--user", "netadm", "--password", f"${{file:{HOME}/password}}", *config]
+    done = gateway.asked(*way, "--dialect", "junos")
+    key = lab.fingerprint()
+    report.check("NM-14: the first try names the key to accept", done.returncode != 0 and key in done.stdout + done.stderr and "[device" not in Path(config[1]).read_text(), str(done)[:600])
+    done = gateway.asked(*way, "--host-key", key, "--dialect", "jumos")
+    report.check("NM-14: a dialect that nobody knows is told", done.returncode != 0 and "jumos" in done.stdout + done.stderr and "[device" not in Path(config[1]).read_text(), str(done)[:600])
+    done = gateway.asked(*way, "--host-key", key, "--dialect", "junos")
+    report.check("NM-14: a device behind SSH is added once it answered", done.returncode == 0 and "Hostname: edge" in done.stdout and
+                 "[device.edge]" in Path(config[1]).read_text(), str(done)[:600])
+
+
 def bad(report, gateway):
     """NM-08: devices that hang, ask, flood or speak garbage: each gives its code in time, with a detail, and says whether to try again."""
     for name, command, code, words, may_retry in (("hanging", "show tech-support", -32081, "no complete answer in 2 s", True), ("garbage", "show version", -32081, "no complete answer", True),
@@ -150,7 +195,7 @@ def forgotten(report, before):
 def run(report, gateway):
     """Checks all shells that are scripts, side by side."""
     works = [lambda name=name: changed(report, gateway, name) for name in CHANGES]
-    works += [lambda: bad(report, gateway), lambda: unsafe(report, gateway)]
+    works += [lambda: bad(report, gateway), lambda: unsafe(report, gateway), lambda: own_dialects(report, gateway), lambda: added(report, gateway)]
     with ThreadPoolExecutor(len(works)) as pool:
         list(pool.map(lambda work: report.guard("shells", work), works))
     report.guard("shells/refused", lambda: refused(report, gateway))

@@ -111,6 +111,9 @@ struct AddedDevice {
     /// Fingerprint of the host key, as `ssh-keygen -l` shows it
     #[arg(long)]
     host_key: Option<String>,
+    /// Dialect of a command line: frr, ios, junos, vrp, the name of a section `[dialect.NAME]`, or `file:` with a path
+    #[arg(long)]
+    dialect: Option<String>,
 }
 
 /// Dialect of the shapes where the draft and MCP differ.
@@ -235,6 +238,7 @@ fn add(added: &AddedDevice, place: &Place, output: &Output) -> Result<(), Failur
         ("privacy_password", &added.privacy_password),
         ("key", &added.key),
         ("host_key", &added.host_key),
+        ("dialect", &added.dialect),
     ] {
         if let Some(given) = given {
             entry[key] = value(given);
