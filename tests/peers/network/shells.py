@@ -142,7 +142,7 @@ def own_dialects(report, gateway):
         report.equal(f"NM-02: {name}: speaks the dialect that a user wrote", told["cliDialect"], dialect)
     code, detail = Device(gateway, "ios").code("network.cli.exec", cmd="sh secrets")
     report.check("NM-12: a command that the user's dialect calls dangerous is refused", code == -32083, f"{code} {detail}")
-    for text, words in ((HOUSE.replace("dangerous", "dangerus"), "dangerus"), (HOUSE.replace('"ios"', '"iso"'), "built in"),
+    for text, words in ((HOUSE.replace("dangerous", "menacing"), "menacing"), (HOUSE.replace('"ios"', '"iso"'), "built in"),
                         (HOUSE.replace("[dialect.house.commands]", "[[dialect.house.error]]\npattern = '('\ncode = \"Timeout\"\n[dialect.house.commands]"), "expression")):
         done = gateway.asked("check", "--config", gateway.home.write("dialect.toml", text))
         report.check(f"NM-02: banyan check says what is wrong in a dialect: {words}", done.returncode != 0 and words in done.stdout + done.stderr, str(done)[:600])

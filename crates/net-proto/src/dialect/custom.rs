@@ -79,7 +79,7 @@ mod tests {
     fn nm_02_what_is_wrong_in_a_dialect_is_told() {
         let told = |text: &str| Dialect::from_user_file("x", text).unwrap_err().to_string();
         assert!(told("extends = \"iso\"\n").contains("built in: frr, ios, junos, vrp"));
-        assert!(told("extends = \"ios\"\n[promt]\nexec = 'x'\n").contains("promt"));
+        assert!(told("extends = \"ios\"\n[prompts]\nexec = 'x'\n").contains("prompts"));
         assert!(told("extends = \"ios\"\n[prompt]\nexec = '('\n").contains("expression"));
         assert!(told("extends = \"ios\"\n[[error]]\npattern = 'x'\ncode = \"Nonsense\"\n").contains("Nonsense"));
         assert!(told("title = \"x\"\n").contains("missing field"));
