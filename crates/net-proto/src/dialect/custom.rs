@@ -63,7 +63,7 @@ mod tests {
     use crate::fault::Code;
 
     #[test]
-    fn nm_02_a_dialect_of_a_user_adds_to_one_built_in() {
+    fn nm_02_a_users_dialect_adds_to_one_built_in() {
         let text = "extends = \"ios\"\n[commands]\ndangerous = [\"show secrets\"]\n[change]\nunit = \"seconds\"\n[[error]]\npattern = '^Oops'\ncode = \"HardwareFailure\"\n";
         let dialect = Dialect::from_user_file("house", text).unwrap();
         assert_eq!((dialect.name(), dialect.draft_name()), ("house", "cisco-ios"));
