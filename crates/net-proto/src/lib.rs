@@ -4,7 +4,7 @@
 //!
 //! [`change`] is a change of a device as a transaction. [`fault`] gives each failure of a device one of the draft's ten codes. [`dialect`]
 //! knows the command lines, [`netconf`] and [`snmp`] the other ways in, [`role`] says who may do what, and [`redact`] hides secrets in all output.
-//! [`inventory`] reads lists of devices, [`log`] reads syslog, [`prompt`] has the steps of the prompts, and [`stream`] frames messages on the
+//! [`inventory`] reads lists of devices, [`log`] reads syslog, [`prompt`] has the steps of the prompts, [`routes`] reads tables in pages, and [`stream`] frames messages on the
 //! draft's own transport.
 
 pub mod change;
@@ -16,5 +16,6 @@ pub mod netconf;
 pub mod prompt;
 pub mod redact;
 pub mod role;
+pub mod routes;
 pub mod snmp;
 pub mod stream;

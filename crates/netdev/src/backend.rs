@@ -11,7 +11,7 @@ use net_proto::fault::{Code, Fault};
 
 use tokio::sync::Semaphore;
 
-use crate::command::{ProgramOutput, last, run};
+use crate::command::{ProgramOutput, last, run, run_within};
 
 /// Longest time for `frr-reload.py`.
 const RELOAD: Duration = Duration::from_secs(60);
@@ -54,6 +54,17 @@ impl Frr {
         let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
         let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
         self.executed(command).await
+    }
+
+    /// Answers to commands of our own that read, one behind the other; `None` where they have more than `limit` bytes.
+    pub(crate) async fn exec_within(&self, commands: &[String], limit: u64) -> Result<Option<String>, Fault> {
+        let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
+        let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
+        let program = self.program();
+        let arguments = commands.iter().flat_map(|command| ["-c", command]);
+        let all: Vec<&str> = program.iter().map(String::as_str).chain(arguments).collect();
+        let Some(output) = run_within(&all, self.timeout, None, limit).await? else { return Ok(None) };
+        if output.is_success { Ok(Some(output.stdout)) } else { Err(self.refused(commands.first().map_or("", String::as_str), &output)) }
     }
 
     /// Answer to one command of the exec mode.
@@ -125,15 +136,17 @@ impl Frr {
     }
 
     async fn vtysh(&self, arguments: &[&str]) -> Result<ProgramOutput, Fault> {
-        let program = format!("{}/vtysh", self.bindir);
-        let mut all = vec![program.as_str()];
-        if let Some(pathspace) = &self.pathspace {
-            all.extend(["-N", pathspace]);
-        }
-        all.extend(arguments);
+        let program = self.program();
+        let all: Vec<&str> = program.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
         let waited = tokio::time::timeout(self.timeout, self.room.acquire()).await;
         let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
         run(&all, self.timeout, None).await
+    }
+
+    /// `vtysh` and the arguments that name the FRR.
+    fn program(&self) -> Vec<String> {
+        let place = self.pathspace.iter().flat_map(|pathspace| ["-N".to_owned(), pathspace.clone()]);
+        std::iter::once(format!("{}/vtysh", self.bindir)).chain(place).collect()
     }
 
     /// The fault of a `vtysh` that failed.

@@ -21,6 +21,17 @@ pub(crate) struct ProgramOutput {
 
 /// Runs a program. With `held`, the file stays open until the program and its children have ended.
 pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>) -> Result<ProgramOutput, Fault> {
+    let output = run_within(program, timeout, held, OUTPUT).await?;
+    output.ok_or_else(|| Fault::from(Trouble::TooLong { limit: OUTPUT as usize }))
+}
+
+/// Runs a program that prints at most `limit` bytes; `None` where it prints more, and is ended for that.
+pub(crate) async fn run_within(
+    program: &[&str],
+    timeout: Duration,
+    held: Option<File>,
+    limit: u64,
+) -> Result<Option<ProgramOutput>, Fault> {
     let [name, arguments @ ..] = program else { return Err(Fault::new(Code::ConfigIncompatible, "there is no program to run")) };
     let mut command = Command::new(name);
     command.args(arguments).stdin(held.map_or_else(Stdio::null, Stdio::from)).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -31,18 +42,18 @@ pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>)
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let mut running = RunningGroup(group);
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let (reads_stdout, reads_stderr) = (read(child.stdout.take(), &mut stdout), read(child.stderr.take(), &mut stderr));
+    let (reads_stdout, reads_stderr) = (read(child.stdout.take(), &mut stdout, limit), read(child.stderr.take(), &mut stderr, limit));
     let ended = tokio::time::timeout(timeout, async { tokio::join!(reads_stdout, reads_stderr, child.wait()).2 }).await;
-    if stdout.len().max(stderr.len()) as u64 > OUTPUT {
+    if stdout.len().max(stderr.len()) as u64 > limit {
         kill_group(group);
-        return Err(Fault::from(Trouble::TooLong { limit: OUTPUT as usize }));
+        return Ok(None);
     }
     let (stdout, stderr) = (text(stdout), text(stderr));
     if ended.is_ok() {
         running.0 = None;
     }
     match ended {
-        Ok(status) => Ok(ProgramOutput { stdout, stderr, is_success: status.map_err(absent)?.success() }),
+        Ok(status) => Ok(Some(ProgramOutput { stdout, stderr, is_success: status.map_err(absent)?.success() })),
         Err(_) => {
             kill_group(group);
             let so_far = if stdout.is_empty() { String::new() } else { format!(" and had printed: {}", last(&stdout)) };
@@ -75,10 +86,10 @@ fn kill_group(group: Option<rustix::process::Pid>) {
     }
 }
 
-async fn read(stream: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
+async fn read(stream: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>, limit: u64) {
     if let Some(stream) = stream {
         // A program that breaks off has printed what it has.
-        let _read = stream.take(OUTPUT + 1).read_to_end(into).await;
+        let _read = stream.take(limit + 1).read_to_end(into).await;
     }
 }
 
@@ -98,6 +109,13 @@ mod tests {
         assert_eq!(fault.code, Code::Timeout);
         assert!(fault.detail.contains("64 bytes"), "{}", fault.detail);
         assert!(fault.may_retry && began.elapsed() < Duration::from_secs(10));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_prints_too_much_is_ended() {
+        assert!(run_within(&["sh", "-c", "yes"], Duration::from_secs(60), None, 1 << 20).await.unwrap().is_none());
+        let output = run_within(&["sh", "-c", "echo out"], Duration::from_secs(60), None, 4).await.unwrap();
+        assert_eq!(output.unwrap().stdout, "out\n");
     }
 
     #[tokio::test]

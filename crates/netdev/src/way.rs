@@ -75,6 +75,14 @@ impl DeviceWay {
         matches!(self, Self::Frr(_))
     }
 
+    /// The FRR on this machine.
+    pub(crate) fn frr(&self) -> Option<&Frr> {
+        match self {
+            Self::Frr(frr) => Some(frr),
+            Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Snmp(_) => None,
+        }
+    }
+
     /// The device, where it is reached over NETCONF.
     ///
     /// # Errors

@@ -107,9 +107,13 @@ impl<'a> Answers<'a> {
     pub(crate) async fn observe(&mut self, uri: &str) -> Result<Option<ResourceContent>, Fault> {
         let (path, _) = parts(uri);
         if path == IPV4 || path == IPV6 {
-            let table = self.routes(path).await?;
-            let (page, next) = routes::page(&table, None)?;
-            let whole = routes::all(&table).to_string();
+            let ((page, next), whole) = match self.site.backend.frr() {
+                Some(frr) => (routes::read(frr, path == IPV6, None).await?, routes::print(frr, path == IPV6).await?),
+                None => {
+                    let table = self.routes(path).await?;
+                    (routes::page(&table, None)?, routes::all(&table).to_string())
+                }
+            };
             return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, (page, json!({})), next), whole }));
         }
         let Some(result) = self.read(uri, None).await? else { return Ok(None) };
@@ -137,7 +141,10 @@ impl<'a> Answers<'a> {
                 (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None, interface_meta(&Value::Null))
             }
             IPV4 | IPV6 => {
-                let (page, next) = routes::page(&self.routes(path).await?, cursor)?;
+                let (page, next) = match self.site.backend.frr() {
+                    Some(frr) => routes::read(frr, path == IPV6, cursor).await?,
+                    None => routes::page(&self.routes(path).await?, cursor)?,
+                };
                 (DATA, page, next, json!({}))
             }
             "system/cpu-utilization" => (JSON, machine::cpu().await?, None, machine::cpu_meta()),

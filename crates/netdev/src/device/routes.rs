@@ -1,28 +1,97 @@
-//! The routing table in pages with the last prefix as cursor, so that pages stay right while routes come and go. Reads no device.
-
-use std::net::IpAddr;
+//! The routing table in pages with the last prefix as cursor, so that pages stay right while routes come and go. Decides nothing about blocks.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use net_proto::fault::{Code, Fault};
-use serde_json::{Value, json};
+use net_proto::routes::{PrefixKey, RouteBlock, RouteWalk};
+use serde_json::{Map, Value, json};
+
+use super::reads::parsed;
+use crate::backend::Frr;
 
 /// Prefixes on a page.
 const PAGE: usize = 1000;
+/// Bytes that a block of the table may have: some 3,500 prefixes of FRR.
+const BLOCK: u64 = 2 << 20;
+/// Bytes of a table that is compared as a whole from look to look.
+const WHOLE: u64 = 32 << 20;
 
-/// Order of prefixes: by address, then by length.
-type PrefixKey = (IpAddr, u8);
+/// A page of FRR's table, read block by block, and the cursor of the next page.
+pub(crate) async fn read(frr: &Frr, is_v6: bool, cursor: Option<&str>) -> Result<(Value, Option<String>), Fault> {
+    let (after, length) = match cursor.map(place).transpose()? {
+        Some((key, length)) => (Some(key), length),
+        None => (None, first_block(frr, is_v6).await?),
+    };
+    if after.is_some_and(|(ip, _)| ip.is_ipv6() != is_v6) {
+        return Err(no_cursor());
+    }
+    let mut walk = RouteWalk::new(is_v6, after, length, PAGE);
+    while let Some(block) = walk.block() {
+        match frr.exec_within(&commands(is_v6, &block), BLOCK).await? {
+            Some(text) => walk.hear(prefixes(&text)?, (text.len() as u64) < BLOCK / 8),
+            None if walk.narrow() => {}
+            None => return Err(Fault::new(Code::HardwareFailure, format!("the routes of one prefix have more than {BLOCK} bytes"))),
+        }
+    }
+    let astray = || Fault::new(Code::Timeout, "the table changes faster than it is read").retryable();
+    let (page, next) = walk.page().ok_or_else(astray)?;
+    let next = next.map(|((ip, bits), length)| write(&format!("{ip}/{bits}"), length));
+    Ok((listed(page.iter().flat_map(|routes| routes.as_array().into_iter().flatten())), next))
+}
 
-/// A page of FRR's table, and the cursor of the next page.
+/// Length of the first block. FRR makes all of an answer before it shows the first byte, so a large table is never asked for as a whole.
+async fn first_block(frr: &Frr, is_v6: bool) -> Result<u8, Fault> {
+    let show = if is_v6 { "show ipv6 route summary json" } else { "show ip route summary json" };
+    let summary = frr.exec_within(&[show.to_owned()], BLOCK).await?.unwrap_or_default();
+    let count = parsed(&summary)?["routesTotal"].as_u64().unwrap_or(u64::MAX);
+    Ok(match (count <= 2 * PAGE as u64, is_v6) {
+        (true, _) => 0,
+        (false, false) => 16,
+        (false, true) => 32,
+    })
+}
+
+/// A text that differs when the table does: the whole table, or its counts where it is large.
+pub(crate) async fn print(frr: &Frr, is_v6: bool) -> Result<String, Fault> {
+    let show = if is_v6 { "show ipv6 route" } else { "show ip route" };
+    match frr.exec_within(&[format!("{show} json")], WHOLE).await? {
+        Some(text) => Ok(all(&parsed(&text)?).to_string()),
+        None => Ok(frr.exec_within(&[format!("{show} summary json")], WHOLE).await?.unwrap_or_default()),
+    }
+}
+
+/// Commands that show a block: what stands within, then the shorter prefixes with its address.
+fn commands(is_v6: bool, block: &RouteBlock) -> Vec<String> {
+    let show = if is_v6 { "show ipv6 route" } else { "show ip route" };
+    let (ip, length) = block.within;
+    let within = std::iter::once(format!("{show} {ip}/{length} longer-prefixes json"));
+    within.chain(block.above.iter().map(|(ip, length)| format!("{show} {ip}/{length} json"))).collect()
+}
+
+/// Prefixes of several answers, one behind the other.
+fn prefixes(text: &str) -> Result<Vec<(PrefixKey, Value)>, Fault> {
+    let mut found = Vec::new();
+    for answer in serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>() {
+        let answer = answer.map_err(|error| Fault::new(Code::HardwareFailure, format!("the device shows no JSON: {error}")))?;
+        let known = |(prefix, routes): (String, Value)| key(&prefix).map(|key| (key, routes));
+        found.extend(answer.into_iter().filter_map(known).filter(|(_, routes)| routes.as_array().is_some_and(|all| !all.is_empty())));
+    }
+    Ok(found)
+}
+
+/// A page of a table that was shown as a whole, and the cursor of the next page.
 pub(crate) fn page(table: &Value, cursor: Option<&str>) -> Result<(Value, Option<String>), Fault> {
-    let after = cursor.map(read).transpose()?;
+    let after = cursor.map(place).transpose()?.map(|(key, _)| key);
     let mut keyed: Vec<(PrefixKey, &Value)> =
         table.as_object().into_iter().flatten().filter_map(|(prefix, routes)| Some((key(prefix)?, routes))).collect();
     keyed.retain(|(key, _)| after.is_none_or(|after| *key > after));
     keyed.sort_unstable_by_key(|(key, _)| *key);
-    let next = (keyed.len() > PAGE).then(|| keyed.get(PAGE - 1)).flatten().map(|((ip, length), _)| write(&format!("{ip}/{length}")));
-    let routes = keyed.iter().take(PAGE).flat_map(|(_, routes)| routes.as_array().into_iter().flatten()).map(route);
-    Ok((json!({ "ietf-routing:routes": { "route": routes.collect::<Vec<_>>() } }), next))
+    let next = (keyed.len() > PAGE).then(|| keyed.get(PAGE - 1)).flatten().map(|((ip, bits), _)| write(&format!("{ip}/{bits}"), 0));
+    Ok((listed(keyed.iter().take(PAGE).flat_map(|(_, routes)| routes.as_array().into_iter().flatten())), next))
+}
+
+fn listed<'r>(routes: impl Iterator<Item = &'r Value>) -> Value {
+    json!({ "ietf-routing:routes": { "route": routes.map(route).collect::<Vec<_>>() } })
 }
 
 /// All routes of FRR's table, without what differs from read to read.
@@ -35,15 +104,21 @@ fn key(prefix: &str) -> Option<PrefixKey> {
     Some((ip.parse().ok()?, length.parse().ok()?))
 }
 
-fn write(prefix: &str) -> String {
-    URL_SAFE_NO_PAD.encode(json!({ "sort-key": prefix }).to_string())
+fn write(prefix: &str, block: u8) -> String {
+    URL_SAFE_NO_PAD.encode(json!({ "sort-key": prefix, "block": block }).to_string())
 }
 
-fn read(cursor: &str) -> Result<PrefixKey, Fault> {
+/// The prefix of a cursor, and the length of its block.
+fn place(cursor: &str) -> Result<(PrefixKey, u8), Fault> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.trim_end_matches('=')).ok();
     let value: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let prefix = value.as_ref().and_then(|value| value["sort-key"].as_str());
-    prefix.and_then(key).ok_or_else(|| Fault::new(Code::InvalidParams, "this is no cursor of this table"))
+    let length = value.as_ref().and_then(|value| value["block"].as_u64()).and_then(|length| u8::try_from(length).ok());
+    Ok((prefix.and_then(key).ok_or_else(no_cursor)?, length.unwrap_or_default()))
+}
+
+fn no_cursor() -> Fault {
+    Fault::new(Code::InvalidParams, "this is no cursor of this table")
 }
 
 fn route(route: &Value) -> Value {
