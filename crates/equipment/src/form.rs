@@ -93,6 +93,15 @@ pub(crate) struct Device {
     /// Password for the encryption of changes, as a reference.
     #[schemars(example = &"${keyring:sw1-write-privacy}")]
     write_privacy_password: Option<At<String>>,
+    /// Address of this machine that the device sends SNMP notifications to. They are taken with `community`, or from the v3 user.
+    #[schemars(example = &"0.0.0.0:162")]
+    traps: Option<At<String>>,
+    /// Address of this machine that the device sends syslog to, over UDP and TCP.
+    #[schemars(example = &"0.0.0.0:514")]
+    syslog: Option<At<String>>,
+    /// Addresses that the device sends from. Default: the one that it is reached at.
+    #[schemars(example = &["10.0.0.1"])]
+    sources: Vec<At<String>>,
     /// Dialect of a command line over SSH: `frr`, `ios`, `junos`, `vrp`, the name of a section `[dialect.NAME]`, or `file:` with the path of a
     /// file. Default: `frr`.
     #[schemars(example = &"ios")]
@@ -173,6 +182,9 @@ impl Device {
             privacy_password: own.privacy_password.or(shared.privacy_password),
             privacy: own.privacy.or(shared.privacy),
             write_community: own.write_community.or(shared.write_community),
+            traps: own.traps.or(shared.traps),
+            syslog: own.syslog.or(shared.syslog),
+            sources: if own.sources.is_empty() { shared.sources } else { own.sources },
             write_user: own.write_user.or(shared.write_user),
             write_password: own.write_password.or(shared.write_password),
             write_privacy_password: own.write_privacy_password.or(shared.write_privacy_password),
@@ -246,7 +258,7 @@ impl Device {
                 privacy: self.privacy.as_ref().map(|privacy| *privacy.get()).unwrap_or_default(),
                 write_user: self.write_user.clone(),
             },
-            listen: ListenSettings::default(),
+            listen: self.listening(name, reading),
             ..defaults
         }
     }
@@ -263,6 +275,34 @@ impl Device {
         ];
         let given = given.into_iter().filter_map(|(key, secret)| secret.as_ref().map(|secret| (key, secret)));
         given.map(|(key, secret)| (key, reading.secret(secret, &format!("device.{name}.{key}")))).collect()
+    }
+
+    fn listening(&self, name: &At<String>, reading: &mut FileReading<'_>) -> ListenSettings {
+        let mut address = |given: &Option<At<String>>| {
+            let given = given.as_ref()?;
+            let read = given.get().parse().ok();
+            if read.is_none() {
+                let flaw = Flaw::new(given.span(), format!("`{}` is no address with a port", given.get()));
+                reading.refuse(flaw.help("for example \"0.0.0.0:162\""));
+            }
+            read
+        };
+        let (traps, syslog) = (address(&self.traps), address(&self.syslog));
+        let mut sources = Vec::new();
+        for source in &self.sources {
+            match source.get().parse() {
+                Ok(address) => sources.push(address),
+                Err(_) => {
+                    reading.refuse(Flaw::new(source.span(), format!("`{}` is no address", source.get())).help("for example \"10.0.0.1\""))
+                }
+            }
+        }
+        let has_user = self.backend == Some(Backend::Snmp) && self.user.is_some();
+        if traps.is_some() && self.community.is_none() && !has_user {
+            let flaw = Flaw::new(name.span(), "notifications are taken with a community only, or from the user of a device over SNMP");
+            reading.refuse(flaw.help("add `community`"));
+        }
+        ListenSettings { traps, syslog, sources }
     }
 
     fn check_snmp(&self, name: &At<String>, reading: &mut FileReading<'_>) {

@@ -150,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn addresses_to_listen_on_are_read() {
+        let text = "[device.r1]\ntraps = \"0.0.0.0:162\"\ncommunity = \"${env:RO}\"\nsyslog = \"[::]:514\"\nsources = [\"10.0.0.1\"]\n";
+        let listen = &parsed(text).unwrap().values.get::<Devices>().unwrap().all["r1"].listen.clone();
+        assert_eq!((listen.traps.unwrap().port(), listen.syslog.unwrap().port(), listen.sources.len()), (162, 514, 1));
+        assert!(parsed("[device.r1]\ntraps = \"162\"\n").unwrap_err().contains("no address with a port"));
+        assert!(parsed("[device.r1]\ntraps = \"0.0.0.0:162\"\n").unwrap_err().contains("`community`"), "nobody is believed unasked");
+        assert!(parsed("[device.r1]\nsources = [\"r1\"]\n").unwrap_err().contains("no address"));
+    }
+
+    #[test]
     fn what_a_device_over_snmp_lacks_is_told() {
         let section = |rest: &str| parsed(&format!("[device.sw]\nbackend = \"snmp\"\naddress = \"sw\"\n{rest}")).unwrap_err();
         assert!(section("").contains("`community`"), "{}", section(""));

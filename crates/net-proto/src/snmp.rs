@@ -8,6 +8,7 @@ mod path;
 mod pdu;
 mod session;
 mod table;
+mod trap;
 mod usm;
 mod walk;
 
@@ -16,6 +17,7 @@ pub use path::{ObjectPath, SnmpSetting, edited, settable, settings_of, settings_
 pub use pdu::{CommunityMessage, Pdu, PduKind, SnmpValue};
 pub use session::{SnmpAccess, SnmpHeard, SnmpSession};
 pub use table::{interface_columns, interfaces, memory, memory_columns, named, processor_columns, processors};
+pub use trap::{SnmpNotification, TrapHeard, TrapReader};
 pub use usm::{AuthProtocol, EngineClock, LocalUser, PrivacyProtocol, SecurityLevel, SnmpUser, UserMessage};
 pub use walk::TableWalk;
 
@@ -35,7 +37,7 @@ pub enum SnmpError {
     Signature,
     #[error("the text can't be encrypted or decrypted")]
     Cipher,
-    #[error("the message is older than 150 s, or a copy of one")]
+    #[error("the message is older than 150 s, or of an earlier start of the device")]
     Time,
     #[error("the user is another")]
     User,

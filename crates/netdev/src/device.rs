@@ -9,6 +9,7 @@ mod preview;
 mod prompts;
 pub(crate) mod reads;
 pub(crate) mod routes;
+mod streams;
 pub(crate) mod tools;
 mod watch;
 pub(crate) mod yang;

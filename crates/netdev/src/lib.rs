@@ -12,6 +12,7 @@ mod framed;
 mod freeze;
 mod guard;
 mod hosted;
+mod intake;
 mod log;
 mod login;
 mod netconf;
@@ -51,6 +52,7 @@ where
         drop(tokio::time::timeout(FIRST, netconf.reach()).await);
     }
     let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
+    site.intake.begin();
     let served = mcp_server::run(Arc::new(device::Device::new(site, compat)), input, output).await;
     watching.abort();
     served
@@ -67,7 +69,8 @@ where
     framed::serve(device::Device::new(Arc::new(site), compat), stream).await
 }
 
-/// Restores a device whenever the deadline of a change has passed. Never ends.
+/// Restores a device whenever the deadline of a change has passed, and receives what the device sends by itself. Never ends.
 pub async fn restore_when_due(site: Site) {
+    site.intake.begin();
     guard::watch(Arc::new(site)).await;
 }

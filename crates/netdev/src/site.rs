@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::clock::{now, written};
 use crate::drive::drive;
 use crate::freeze::Freezes;
+use crate::intake::Intake;
 use crate::permission::{PresentRole, role};
 use crate::store::Store;
 use crate::way::DeviceWay;
@@ -40,6 +41,7 @@ pub struct Site {
     pub(crate) caller: String,
     pub(crate) role: Role,
     pub(crate) freezes: Freezes,
+    pub(crate) intake: Arc<Intake>,
 }
 
 /// State of the change of a device.
@@ -103,7 +105,8 @@ impl Site {
         let redactor = Redactor::default().knowing(&secrets.values());
         let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings).map_err(std::io::Error::other)?);
         let (caller, freezes) = ("mcp".to_owned(), Freezes::new(state));
-        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role, freezes })
+        let intake = Arc::new(Intake::new(&settings, secrets, state, &store));
+        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role, freezes, intake })
     }
 
     /// The same device, whose changes over MCP belong to `caller`.

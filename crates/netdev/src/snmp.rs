@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use equipment::{DeviceSecrets, DeviceSettings, SnmpAuth, SnmpPrivacy};
+use equipment::{Backend, DeviceSecrets, DeviceSettings, SnmpAuth, SnmpPrivacy};
 use net_proto::fault::{Code, Fault, SnmpRequest, Trouble};
 use net_proto::snmp::{
     AuthProtocol, LARGEST, ObjectPath, Oid, Pdu, PduKind, PrivacyProtocol, SnmpAccess, SnmpHeard, SnmpSession, SnmpSetting, SnmpUser,
@@ -132,7 +132,8 @@ fn at(fault: Fault, path: &str) -> Fault {
 /// Credentials for reads.
 pub(crate) fn access(settings: &DeviceSettings, secrets: &DeviceSecrets) -> SnmpAccess {
     let secret = |key: &str| secrets.get(key).unwrap_or_default();
-    match &settings.user {
+    // The user of other ways in is none of SNMP.
+    match settings.user.as_ref().filter(|_| settings.backend == Backend::Snmp) {
         None => SnmpAccess::Community(secret("community").to_owned()),
         Some(user) => SnmpAccess::User(known_user(settings, user, secret("password"), secrets.get("privacy_password"))),
     }
@@ -242,6 +243,6 @@ impl AgentSession {
 }
 
 /// An IPv6 address as it stands before a port.
-fn bracketed(host: &str) -> String {
+pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
 }

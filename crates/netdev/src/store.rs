@@ -76,6 +76,21 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Name of the receiver of a device as an engine of SNMP, and the number of its starts. Where neither can be kept, both are new.
+    pub(crate) fn engine(&self) -> (Vec<u8>, u32) {
+        let path = self.file("engine.json");
+        let known = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<(Vec<u8>, u32)>(&bytes).ok());
+        let fresh = || ([b"\x80\x00\x00\x00\x05".as_slice(), &runtime::random::bytes::<12>()].concat(), 0);
+        let (engine, boots) = known.filter(|(engine, _)| (5..=32).contains(&engine.len())).unwrap_or_else(fresh);
+        let started = (engine, boots.saturating_add(1));
+        if let Ok(bytes) = serde_json::to_vec(&started) {
+            drop(whole::replace(&path, &bytes, Readers::Owner));
+        }
+        started
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, controller, lab, netconf, page, previewed, remote, snmp, snmpd, walk  # noqa: E402
+from network import asking, controller, lab, netconf, page, previewed, remote, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -439,7 +439,6 @@ def unreachable(report, device):
 def main():
     report = Report()
     lab.start()
-    snmpd.start()
     report.guard("network/walk", lambda: walk.run(report, binary()))
     report.guard("network/previewed", lambda: previewed.run(report))
     report.guard("network/page", lambda: page.run(report))
@@ -468,7 +467,6 @@ def main():
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("remote", lambda: remote.run(report))
     report.guard("netconf", lambda: netconf.run(report))
-    report.guard("snmp", lambda: snmp.run(report))
     sys.exit(report.finish())
 
 

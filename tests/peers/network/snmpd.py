@@ -25,6 +25,18 @@ rwuser rw priv
 createUser signing SHA-512 "{AUTH}"
 rouser signing auth
 """
+# Where it sends notifications, by both versions, and which: those of its links, which it looks at each second.
+TRAPS = f"""createUser _mon
+rouser _mon noauth
+iquerySecName _mon
+trap2sink {HERE}:1162 {READ}
+trapsess -v 3 -u ro -l authPriv -a SHA -A {AUTH} -x AES -X {PRIVACY} {HERE}:1162
+notificationEvent lu 1.3.6.1.6.3.1.1.5.4 1.3.6.1.2.1.2.2.1.1 1.3.6.1.2.1.2.2.1.7 1.3.6.1.2.1.2.2.1.8
+notificationEvent ld 1.3.6.1.6.3.1.1.5.3 1.3.6.1.2.1.2.2.1.1 1.3.6.1.2.1.2.2.1.7 1.3.6.1.2.1.2.2.1.8
+monitor -r 1 -e lu "Up" 1.3.6.1.2.1.2.2.1.7 == 1
+monitor -r 1 -e ld "Down" 1.3.6.1.2.1.2.2.1.7 == 2
+"""
+agents = []
 
 
 def start():
@@ -47,16 +59,24 @@ def start():
     start_agent()
 
 
-def start_agent():
-    """Starts the agent; answers its process."""
-    (HOME / "snmpd.conf").write_text(CONFIG)
+def restart_with_traps():
+    """Starts the agent again, which sends notifications from then on."""
+    agents[-1].terminate()
+    agents[-1].wait(10)
+    start_agent(CONFIG + TRAPS)
+
+
+def start_agent(config=CONFIG):
+    """Starts the agent."""
+    (HOME / "snmpd.conf").write_text(config)
     environment = {**os.environ, "MIBS": "", "SNMP_PERSISTENT_DIR": str(HOME / "kept")}
     program = ["ip", "netns", "exec", "sw", "snmpd", "-f", "-C", "-c", str(HOME / "snmpd.conf"), "-Lf", str(HOME / "log")]
     agent = subprocess.Popen(program, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    agents.append(agent)
     end = time.monotonic() + READY_WITHIN
     while time.monotonic() < end:
         if held("1.3.6.1.2.1.1.5.0"):
-            return agent
+            return
         time.sleep(0.1)
     raise RuntimeError(f"snmpd did not start: {(HOME / 'log').read_text()[-2000:]}")
 

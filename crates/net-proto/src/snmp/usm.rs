@@ -171,7 +171,19 @@ impl LocalUser {
     /// # Errors
     /// The cipher does not take the key.
     pub fn seal(&self, pdu: &Pdu, id: i32, clock: (u32, u32), salt: u64) -> Result<Vec<u8>, SnmpError> {
-        let mut scoped = scoped(&self.engine, pdu);
+        self.seal_within(&SnmpContext { engine: self.engine.clone(), name: Vec::new() }, pdu, id, clock, salt)
+    }
+
+    /// A signed message in a context of the engine.
+    pub(super) fn seal_within(
+        &self,
+        context: &SnmpContext,
+        pdu: &Pdu,
+        id: i32,
+        clock: (u32, u32),
+        salt: u64,
+    ) -> Result<Vec<u8>, SnmpError> {
+        let mut scoped = scoped(context, pdu);
         let mut flags = IS_SIGNED | if asks(pdu) { IS_REPORTABLE } else { 0 };
         let mut salt_bytes = Vec::new();
         if let Some((protocol, key)) = &self.privacy {
@@ -193,6 +205,11 @@ impl LocalUser {
     /// # Errors
     /// The message is another's, not protected as this user's messages are, or not signed by this key.
     pub fn open(&self, message: &UserMessage<'_>) -> Result<Pdu, SnmpError> {
+        self.open_within(message).map(|(_, pdu)| pdu)
+    }
+
+    /// PDU of a message with its context, which an answer has to repeat.
+    pub(super) fn open_within(&self, message: &UserMessage<'_>) -> Result<(SnmpContext, Pdu), SnmpError> {
         if message.user != self.name.as_bytes() || message.engine != self.engine {
             return Err(SnmpError::User);
         }
@@ -203,7 +220,7 @@ impl LocalUser {
         }
         let wanted = self.auth.sign(&self.auth_key, &message.unsigned());
         verify_slices_are_equal(&wanted, message.signature()).map_err(|_| SnmpError::Signature)?;
-        let pdu = match (&self.privacy, message.level) {
+        let (context, pdu) = match (&self.privacy, message.level) {
             (Some((protocol, key)), SecurityLevel::Encrypted) => {
                 let salt = message.salt.try_into().map_err(|_| SnmpError::Malformed("a salt of another size than eight bytes"))?;
                 let mut text = message.scoped.to_vec();
@@ -214,7 +231,7 @@ impl LocalUser {
             _ => scoped_pdu(message.scoped)?,
         };
         let is_report = pdu.kind == super::PduKind::Report;
-        if message.level < level && !is_report { Err(SnmpError::Level) } else { Ok(pdu) }
+        if message.level < level && !is_report { Err(SnmpError::Level) } else { Ok((context, pdu)) }
     }
 }
 
@@ -234,15 +251,21 @@ fn iv((boots, time): (u32, u32), salt: [u8; 8]) -> [u8; 16] {
     iv
 }
 
-fn scoped(engine: &[u8], pdu: &Pdu) -> Vec<u8> {
-    ber::sequence(&[&ber::element(ber::OCTETS, engine), &ber::element(ber::OCTETS, &[]), &pdu.write()])
+/// Part of an engine that a PDU is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SnmpContext {
+    engine: Vec<u8>,
+    name: Vec<u8>,
 }
 
-fn scoped_pdu(content: &[u8]) -> Result<Pdu, SnmpError> {
+fn scoped(context: &SnmpContext, pdu: &Pdu) -> Vec<u8> {
+    ber::sequence(&[&ber::element(ber::OCTETS, &context.engine), &ber::element(ber::OCTETS, &context.name), &pdu.write()])
+}
+
+fn scoped_pdu(content: &[u8]) -> Result<(SnmpContext, Pdu), SnmpError> {
     let mut fields = BerReader::new(content);
-    fields.content(ber::OCTETS)?;
-    fields.content(ber::OCTETS)?;
-    Pdu::read(&mut fields)
+    let context = SnmpContext { engine: fields.content(ber::OCTETS)?.to_vec(), name: fields.content(ber::OCTETS)?.to_vec() };
+    Ok((context, Pdu::read(&mut fields)?))
 }
 
 /// Fields of a message in front of the PDU.
@@ -329,7 +352,7 @@ impl<'a> UserMessage<'a> {
     /// # Errors
     /// The message is encrypted, or holds no PDU.
     pub fn plain(&self) -> Result<Pdu, SnmpError> {
-        if self.level == SecurityLevel::Encrypted { Err(SnmpError::Level) } else { scoped_pdu(self.scoped) }
+        if self.level == SecurityLevel::Encrypted { Err(SnmpError::Level) } else { scoped_pdu(self.scoped).map(|(_, pdu)| pdu) }
     }
 
     fn signature(&self) -> &[u8] {
@@ -346,7 +369,8 @@ impl<'a> UserMessage<'a> {
     /// An unsigned message to or from somebody whose keys are not known: a question for the engine, or the report that answers it.
     pub fn unsecured(engine: &[u8], clock: (u32, u32), pdu: &Pdu, id: i32) -> Vec<u8> {
         let flags = if asks(pdu) { IS_REPORTABLE } else { 0 };
-        MessageHead { id, flags, engine, clock, user: &[] }.write(&[], &[], &scoped(engine, pdu)).0
+        let context = SnmpContext { engine: engine.to_vec(), name: Vec::new() };
+        MessageHead { id, flags, engine, clock, user: &[] }.write(&[], &[], &scoped(&context, pdu)).0
     }
 }
 

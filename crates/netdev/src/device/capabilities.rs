@@ -3,6 +3,7 @@
 use net_proto::netconf::{CANDIDATE, CONFIRMED_COMMIT};
 use serde_json::{Value, json};
 
+use super::streams;
 use crate::site::Site;
 use crate::way::DeviceWay;
 
@@ -31,8 +32,8 @@ pub(crate) fn network(site: &Site) -> Value {
         "yangModules": modules.unwrap_or_default(),
         "cliDialect": dialect,
         "configDatastore": datastores,
-        // The lines of the log file, as updates of the resource.
-        "notificationStream": if site.backend.is_local() { &["syslog"][..] } else { &[] },
+        // Each as updates of a resource.
+        "notificationStream": streams::names(site),
         "maxBulkEdit": settings.max_bulk_edit,
         "supportsRollback": can_undo,
         "rollbackTimeout": settings.longest_window,

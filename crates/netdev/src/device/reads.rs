@@ -6,7 +6,7 @@ use std::path::Path;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::{capabilities, crash, machine, objects, routes};
+use super::{capabilities, crash, machine, objects, routes, streams};
 use crate::clock::{now, written};
 use crate::log;
 use crate::site::Site;
@@ -20,6 +20,9 @@ const SCHEME: &str = "network:///";
 const IPV4: &str = "routing/ipv4/route-table";
 const IPV6: &str = "routing/ipv6/route-table";
 const LAST: &str = "log/syslog/last";
+const STREAM: &str = "stream/syslog";
+/// Lines in a read of the stream.
+const STREAM_LINES: usize = 200;
 /// Most lines of the log in a read.
 const LINES: usize = 10_000;
 
@@ -44,6 +47,8 @@ pub(crate) fn resources(site: &Site) -> Vec<Value> {
         resource("file/running-config", "running-config", "text/plain", read_only()),
         resource("file/startup-config", "startup-config", "text/plain", writable()),
         resource("file/candidate-config", "candidate-config", "text/plain", writable()),
+        resource("stream/syslog", "syslog-stream", LOG, read_only()),
+        resource("stream/snmp-trap", "snmp-trap-stream", JSON, read_only()),
         resource("capabilities", "capabilities", "application/json", read_only()),
     ];
     all.retain(|one| is_served(site, one["uri"].as_str().unwrap_or_default()));
@@ -71,6 +76,10 @@ fn is_served(site: &Site, uri: &str) -> bool {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
     if site.backend.snmp().is_some() && begins(&["interface", "system/"]) {
         return true;
+    }
+    if begins(&["stream/", "log/"]) {
+        let has_log = site.backend.is_local() || site.intake.syslog.is_some();
+        return if uri == streams::TRAPS { site.intake.traps.is_some() } else { has_log };
     }
     match begins(&["interface", "routing/"]) {
         true => site.backend.has_command_line() && site.dialect.is_frr(),
@@ -166,7 +175,11 @@ impl<'a> Answers<'a> {
                     let text = file(self.site, name).await?;
                     return Ok(Some(plain(uri, "text/plain", &text, json!({ "sourceTime": changed_at(self.site, name) }))));
                 }
-                Some(_) if path.starts_with(LAST) => return log(self.site, uri).await.map(Some),
+                Some(_) if uri == streams::TRAPS => {
+                    let traps = streams::inbox(self.site, uri);
+                    return traps.map(|inbox| streams::read(self.site, uri, inbox)).transpose();
+                }
+                Some(_) if log_count(uri).is_some() => return log(self.site, uri).await.map(Some),
                 _ => return Ok(None),
             },
         };
@@ -199,7 +212,7 @@ pub(crate) fn is_known(site: &Site, uri: &str) -> bool {
         None => matches!(path, "interfaces" | "capabilities"),
         Some(("interface", name)) => !name.is_empty(),
         Some(("file", name)) => matches!(name, "running-config" | "startup-config" | "candidate-config") || crashed(name).is_some(),
-        Some(("log", _)) => log_count(uri).is_some(),
+        Some(("log" | "stream", _)) => log_count(uri).is_some() || uri == streams::TRAPS,
         Some(_) => matches!(path, IPV4 | IPV6 | "system/cpu-utilization" | "system/memory-summary"),
     };
     is_path && uri.starts_with(SCHEME) && is_served(site, uri)
@@ -207,7 +220,8 @@ pub(crate) fn is_known(site: &Site, uri: &str) -> bool {
 
 /// Number of lines in the URI of a log.
 pub(crate) fn log_count(uri: &str) -> Option<usize> {
-    parts(uri).0.strip_prefix(LAST)?.parse().ok()
+    let path = parts(uri).0;
+    if path == STREAM { Some(STREAM_LINES) } else { path.strip_prefix(LAST)?.parse().ok() }
 }
 
 /// Daemon in `{slot}/crashinfo`: the slots of FRR are its daemons.
@@ -263,6 +277,9 @@ async fn log(site: &Site, uri: &str) -> Result<Value, Fault> {
     let count = log_count(uri).unwrap_or(0);
     if count == 0 || count > LINES {
         return Err(Fault::new(Code::ConfigIncompatible, format!("1 to {LINES} lines can be read")).at(uri));
+    }
+    if let Some(inbox) = streams::inbox(site, uri) {
+        return streams::read(site, uri, inbox);
     }
     let lines = log::last(&log::path(site).await?, count)?;
     let time = lines.iter().rev().find_map(|(_, message)| u64::try_from(message.time?).ok()).map(written);

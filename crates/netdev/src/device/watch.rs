@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use mcp_server::{Connection, UpdateExtras};
 use net_proto::fault::{Code, Fault};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::Compat;
 use super::reads::{self, Answers, ResourceContent};
-use crate::clock::written;
+use super::streams::{self, StreamWatch};
 use crate::log::{self, LogFollower};
 use crate::site::Site;
 
@@ -30,8 +30,6 @@ const FIRST: Duration = Duration::from_secs(10);
 const FORGOTTEN_AFTER: u32 = 10;
 /// Bytes of contents in an update; larger ones are left to a read.
 const LARGEST: usize = 64 << 10;
-/// Lines of the log in an update.
-const MOST_LINES: usize = 200;
 /// Pause between two looks at the path of the log.
 const PATH: Duration = Duration::from_secs(30);
 
@@ -65,19 +63,27 @@ pub(crate) struct Watch {
     compat: Compat,
     marks: RandomState,
     memory: Mutex<WatchMemory>,
+    streams: Arc<StreamWatch>,
 }
 
 impl Watch {
     pub(crate) fn new(site: Arc<Site>, compat: Compat) -> Self {
-        Self { site, compat, marks: RandomState::new(), memory: Mutex::default() }
+        let streams = Arc::new(StreamWatch::new(Arc::clone(&site), compat));
+        Self { site, compat, marks: RandomState::new(), memory: Mutex::default(), streams }
     }
 
     /// Reads resources for the first time, so that each later change shows; answers those that the device has.
     pub(crate) async fn follow(&self, uris: &[String]) -> Vec<String> {
         let known: Vec<String> = uris.iter().filter(|uri| reads::is_known(&self.site, uri)).cloned().collect();
+        let mut polled = Vec::new();
+        for uri in &known {
+            if !self.streams.follow(uri).await {
+                polled.push(uri);
+            }
+        }
         let mut memory = self.memory.lock().await;
         let is_followed = |uri: &String| memory.resources.get(uri).is_some_and(|resource| resource.idle_rounds == 0);
-        let new: Vec<&String> = known.iter().filter(|uri| !is_followed(uri)).collect();
+        let new: Vec<&String> = polled.into_iter().filter(|uri| !is_followed(uri)).collect();
         let mut answers = Answers::new(&self.site);
         let end = Instant::now() + FIRST;
         for uri in new {
@@ -111,6 +117,7 @@ impl Watch {
     /// Polls until the client is gone.
     pub(crate) async fn run(self: Arc<Self>, connection: Connection) {
         let pause = if self.site.backend.is_local() { PAUSE } else { REMOTE_PAUSE };
+        tokio::spawn(Arc::clone(&self.streams).run(connection.clone()));
         let mut round = 0_u64;
         while !connection.is_closed() {
             round += 1;
@@ -129,7 +136,8 @@ impl Watch {
     /// Reads what is followed; answers the updates.
     async fn round(&self, connection: &Connection) -> Vec<(String, UpdateExtras)> {
         let mut memory = self.memory.lock().await;
-        let followed = connection.followed();
+        let mut followed = connection.followed();
+        followed.retain(|uri| streams::inbox(&self.site, uri).is_none());
         memory.resources.retain(|uri, resource| {
             resource.idle_rounds = if followed.contains(uri) { 0 } else { resource.idle_rounds + 1 };
             resource.idle_rounds <= FORGOTTEN_AFTER
@@ -147,7 +155,7 @@ impl Watch {
         for uri in followed {
             let resource = resources.entry(uri.clone()).or_default();
             let members = if is_log(&uri) {
-                log.as_ref().and_then(|log| self.lines(&uri, resource, log))
+                log.as_ref().and_then(|log| streams::update(&self.site, &uri, &log.tail, &mut resource.line))
             } else {
                 self.changed(&uri, resource, &mut answers).await
             };
@@ -181,33 +189,6 @@ impl Watch {
             Err(fault) if matches!(fault.code, Code::Unreachable | Code::Timeout) => None,
             Err(fault) => Some(self.marks.hash_one(fault.code.message())),
         }
-    }
-
-    /// Members of an update with the lines since the last one, together in one update however many they are.
-    fn lines(&self, uri: &str, resource: &mut FollowedResource, log: &LogFollower) -> Option<Map<String, Value>> {
-        let (mut dropped, lines) = log.tail.since(resource.line);
-        resource.line = log.tail.next_number();
-        let mut lines: Vec<_> = lines.collect();
-        let most = reads::log_count(uri).unwrap_or(1).min(MOST_LINES);
-        let surplus = lines.len().saturating_sub(most);
-        dropped += surplus as u64;
-        lines.drain(..surplus);
-        let (mut bytes, mut kept) = (0, lines.len());
-        while kept > 0 && bytes + lines[kept - 1].line.len() < LARGEST {
-            kept -= 1;
-            bytes += lines[kept].line.len() + 1;
-        }
-        dropped += kept as u64;
-        lines.drain(..kept);
-        if lines.is_empty() && dropped == 0 {
-            return None;
-        }
-        let time = lines.iter().rev().find_map(|line| u64::try_from(line.message.time?).ok()).map(written);
-        let text: String = lines.iter().map(|line| format!("{}\n", line.line)).collect();
-        let text = self.site.redactor.text(&text);
-        let meta = json!({ "dropped": dropped, "sourceTime": time });
-        let contents = json!([{ "uri": uri, "mimeType": reads::LOG, "text": text, "data": text, "_meta": meta }]);
-        Some(Map::from_iter([("contents".to_owned(), contents), ("dropped".to_owned(), dropped.into())]))
     }
 
     /// Follows the file that the device logs to now.

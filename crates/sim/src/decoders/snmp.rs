@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use net_proto::snmp::{
     AuthProtocol, CommunityMessage, Oid, Pdu, PduKind, PrivacyProtocol, SnmpAccess, SnmpHeard, SnmpSession, SnmpUser, SnmpValue, TableWalk,
-    UserMessage, edited, interface_columns, interfaces, memory, memory_columns, named, settings_of, settings_text,
+    TrapHeard, TrapReader, UserMessage, edited, interface_columns, interfaces, memory, memory_columns, named, settings_of, settings_text,
 };
 
 const ENGINE: &[u8] = b"\x80\x00\x1f\x88\x04abc";
@@ -30,6 +30,12 @@ pub(super) fn message(data: &[u8]) {
         session.begin();
         assert!(session.message(&Pdu::asking(PduKind::Get, [Oid::new(&[1, 3])]), 0).is_ok());
         assert!(!matches!(session.hear(data, 0), SnmpHeard::Response(_)), "an answer to a request that it can't know");
+    }
+    let mut reader = TrapReader::new(SnmpAccess::User(USER.clone()), ENGINE.to_vec(), 1, 1);
+    assert!(!matches!(reader.hear(data, 0), TrapHeard::Notification(..)), "a notification that nobody signed");
+    let mut reader = TrapReader::new(SnmpAccess::Community("public".to_owned()), ENGINE.to_vec(), 1, 1);
+    if let TrapHeard::Notification(notification, _) = reader.hear(data, 0) {
+        assert!(notification.json()["oid"].is_string());
     }
 }
 

@@ -1,0 +1,165 @@
+//! Messages that devices send by themselves: SNMP notifications, and syslog over UDP and TCP. All processes of devices share one port: one of
+//! them receives, and hands each message to the processes of the device that it came from. Does not know MCP.
+
+mod hub;
+mod inbox;
+mod mailbox;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use equipment::{DeviceSecrets, DeviceSettings, ListenSettings};
+use net_proto::log::{Arrival, LONGEST, LogMessage};
+use net_proto::redact::Redactor;
+use net_proto::snmp::{SnmpAccess, TrapHeard, TrapReader};
+use serde_json::Value;
+
+pub(crate) use self::inbox::Inbox;
+use self::mailbox::Mailbox;
+use crate::clock::{now, written};
+use crate::snmp;
+use crate::store::Store;
+
+/// Notifications kept for readers, and lines of syslog.
+const TRAPS: usize = 1_000;
+const LINES: usize = 2_000;
+const BYTES: usize = 1 << 20;
+/// Messages of syslog that wait to be read.
+const WAITING: usize = 2_000;
+
+/// Inboxes of a device; each is there once its address is set.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    pub(crate) traps: Option<Arc<Inbox>>,
+    pub(crate) syslog: Option<Arc<Inbox>>,
+    receiver: Receiver,
+    begun: OnceLock<()>,
+}
+
+/// Parts of a device that its messages need.
+#[derive(Clone, Debug)]
+struct Receiver {
+    name: String,
+    /// Host, where the device is reached over the network.
+    address: Option<String>,
+    listen: ListenSettings,
+    access: Option<SnmpAccess>,
+    redactor: Redactor,
+    state: PathBuf,
+    store: Store,
+}
+
+impl Intake {
+    pub(crate) fn new(settings: &DeviceSettings, secrets: &DeviceSecrets, state: &Path, store: &Store) -> Self {
+        let listen = settings.listen.clone();
+        let inbox = |address: Option<SocketAddr>, most| address.map(|_| Arc::new(Inbox::new(most, BYTES)));
+        let (traps, syslog) = (inbox(listen.traps, TRAPS), inbox(listen.syslog, LINES));
+        let receiver = Receiver {
+            name: settings.name.clone(),
+            address: settings.address.clone(),
+            access: listen.traps.map(|_| snmp::access(settings, secrets)),
+            redactor: Redactor::default().knowing(&secrets.values()),
+            listen,
+            state: state.to_owned(),
+            store: store.clone(),
+        };
+        Self { traps, syslog, receiver, begun: OnceLock::new() }
+    }
+
+    /// Begins to receive, once in a process.
+    pub(crate) fn begin(&self) {
+        if self.begun.set(()).is_err() {
+            return;
+        }
+        let receiver = &self.receiver;
+        if let (Some(inbox), Some(address)) = (&self.traps, receiver.listen.traps) {
+            let dir = receiver.directory("traps", address);
+            tokio::spawn(receiver.clone().traps(dir.clone(), Arc::clone(inbox)));
+            tokio::spawn(hub::run(dir, address, false));
+        }
+        if let (Some(inbox), Some(address)) = (&self.syslog, receiver.listen.syslog) {
+            let dir = receiver.directory("syslog", address);
+            tokio::spawn(receiver.clone().syslog(dir.clone(), Arc::clone(inbox)));
+            tokio::spawn(hub::run(dir, address, true));
+        }
+    }
+}
+
+impl Receiver {
+    /// Directory in which the processes of devices find each other.
+    fn directory(&self, kind: &str, address: SocketAddr) -> PathBuf {
+        self.state.join("intake").join(format!("{kind}-{address}"))
+    }
+
+    /// Addresses that the device sends from.
+    async fn sources(&self) -> Vec<IpAddr> {
+        if !self.listen.sources.is_empty() {
+            return self.listen.sources.clone();
+        }
+        let Some(address) = &self.address else { return vec![IpAddr::from([127, 0, 0, 1])] };
+        let address = if crate::login::has_port(address) { address.clone() } else { format!("{}:0", snmp::bracketed(address)) };
+        tokio::net::lookup_host(address).await.map(|all| all.map(|one| one.ip()).collect()).unwrap_or_default()
+    }
+
+    async fn mailbox(&self, dir: &Path, inbox: &Inbox) -> Mailbox {
+        Mailbox::open(dir, &self.name, &self.sources().await, inbox).await
+    }
+
+    async fn traps(self, dir: PathBuf, inbox: Arc<Inbox>) {
+        let Some(access) = self.access.clone() else { return };
+        let mut mailbox = self.mailbox(&dir, &inbox).await;
+        let (engine, boots) = self.store.engine();
+        let mut reader = TrapReader::new(access, engine, boots, u64::from_be_bytes(runtime::random::bytes()));
+        let began = Instant::now();
+        while let Some((sender, bytes)) = mailbox.receive(&inbox).await {
+            match reader.hear(&bytes, u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)) {
+                TrapHeard::Notification(notification, reply) => {
+                    let mut shown = notification.json();
+                    shown["source"] = sender.ip().to_string().into();
+                    shown["receivedAt"] = written(now().wall).into();
+                    self.redactor.value(&mut shown);
+                    inbox.push(arrived(), LogMessage::default(), shown.to_string());
+                    mailbox.answer(sender, reply.as_deref()).await;
+                }
+                TrapHeard::Reply(reply) => mailbox.answer(sender, Some(&reply)).await,
+                TrapHeard::Refused(error) => inbox.refuse(&error.to_string()),
+            }
+        }
+    }
+
+    async fn syslog(self, dir: PathBuf, inbox: Arc<Inbox>) {
+        let mut mailbox = self.mailbox(&dir, &inbox).await;
+        let (sender, mut messages) = tokio::sync::mpsc::channel::<Vec<u8>>(WAITING);
+        let counted = Arc::clone(&inbox);
+        // What the system holds for a socket is little: a burst waits here, while the messages before are read.
+        tokio::spawn(async move {
+            while let Some((_, mut bytes)) = mailbox.receive(&counted).await {
+                bytes.truncate(LONGEST);
+                if sender.try_send(bytes).is_err() {
+                    counted.lose(1);
+                }
+            }
+        });
+        while let Some(bytes) = messages.recv().await {
+            let text = String::from_utf8_lossy(&bytes);
+            let line: String = text.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            if line.is_empty() {
+                continue;
+            }
+            let at = arrived();
+            let zone = jiff::Timestamp::from_millisecond(at).map_or(0, |at| jiff::tz::TimeZone::system().to_offset(at).seconds());
+            inbox.push(at, LogMessage::read(&bytes, Arrival { at, zone }), line);
+        }
+    }
+}
+
+fn arrived() -> i64 {
+    i64::try_from(now().wall).unwrap_or(i64::MAX)
+}
+
+/// Notifications of lines as JSON.
+pub(crate) fn parsed<'a>(lines: impl Iterator<Item = &'a str>) -> Value {
+    lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect()
+}

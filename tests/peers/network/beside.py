@@ -1,0 +1,24 @@
+"""What is checked beside the lab, in namespaces of its own at the same time: a device with an SNMP agent, its notifications, and its syslog."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from network import lab, snmp, snmpd, streams  # noqa: E402
+from report import Report  # noqa: E402
+
+
+def main():
+    report = Report()
+    for path in ("/run/netns", str(lab.WORK)):
+        Path(path).mkdir(parents=True, exist_ok=True)
+        lab.sh("mount", "-t", "tmpfs", "none", path)
+    lab.sh("ip", "link", "set", "lo", "up")
+    snmpd.start()
+    report.guard("snmp", lambda: snmp.run(report))
+    report.guard("streams", lambda: streams.run(report))
+    sys.exit(report.finish())
+
+
+if __name__ == "__main__":
+    main()
