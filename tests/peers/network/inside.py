@@ -196,7 +196,7 @@ def timed_out(report, gateway):
     report.check("NM-08: a router that does not run is unreachable", code == -32082, f"{code} {detail}")
 
 
-def remote(report, gateway):
+def over_ssh(report, gateway):
     """NM-02, NM-03, NM-12, NM-13: a router behind SSH is read as on its own machine, and not changed."""
     before = lab.running("r1")
     for name in ("remote", "bykey"):
@@ -450,7 +450,7 @@ def main():
         report.guard("network/rules", lambda: rules(report, gateway))
         report.guard("network/record", lambda: record(report, device, gateway))
         report.guard("network/timed_out", lambda: timed_out(report, gateway))
-        report.guard("network/remote", lambda: remote(report, gateway))
+        report.guard("network/over_ssh", lambda: over_ssh(report, gateway))
         report.guard("network/no_login", lambda: no_login(report, gateway))
         report.guard("network/confirmed", lambda: confirmed(report, device))
         report.guard("network/forgotten", lambda: forgotten(report, device))
