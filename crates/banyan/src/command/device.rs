@@ -179,12 +179,12 @@ impl Handover {
     fn site(&self) -> Result<Site, Failure> {
         let state = self.state.clone().map_or_else(places::state_dir, Ok)?;
         let secrets = DeviceSecrets::handed_over(|variable| std::env::var(variable).ok());
-        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, secrets, &state)
+        open(DeviceSettings::read(&self.settings).map_err(Failure::Usage)?, &secrets, &state)
     }
 }
 
-fn open(settings: DeviceSettings, secrets: DeviceSecrets, state: &std::path::Path) -> Result<Site, Failure> {
-    Site::open(settings, &secrets, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
+fn open(settings: DeviceSettings, secrets: &DeviceSecrets, state: &std::path::Path) -> Result<Site, Failure> {
+    Site::open(settings, secrets, state).map_err(|error| Failure::Failed(format!("{} can't be used: {error}", state.display())))
 }
 
 fn serve(handover: &Handover, compat: Compat) -> Result<(), Failure> {
@@ -211,7 +211,7 @@ fn site(name: &str, config: &Config) -> Result<Site, Failure> {
     let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
     let settings = devices(config).all.remove(name).ok_or_else(none)?;
     let secrets = DeviceSecrets::resolve(config, name, &SystemSources).map_err(|error| Failure::Failed(error.to_string()))?;
-    open(settings, secrets, &places::state_dir()?)
+    open(settings, &secrets, &places::state_dir()?)
 }
 
 fn settle<T>(name: &str, place: &Place, work: impl AsyncFnOnce(&Site) -> Result<T, netdev::Fault>) -> Result<T, Failure> {
@@ -270,7 +270,7 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
     let (mut all, directory) = (Vec::new(), places::state_dir()?);
     for settings in devices(&configuration(place)?).all.into_values() {
         let (backend, address, groups) = (settings.backend, settings.address.clone(), settings.groups.clone());
-        let state = open(settings, DeviceSecrets::default(), &directory)?.standing().map_err(|fault| failed(&fault))?;
+        let state = open(settings, &DeviceSecrets::default(), &directory)?.standing().map_err(|fault| failed(&fault))?;
         all.push(ListedDevice { state, backend, address, groups });
     }
     if output.wants_json() {

@@ -72,7 +72,8 @@ impl DeviceRows {
             return;
         };
         // NetBox gives addresses with the length of their network.
-        let Some(address) = address.map(|address| address.split('/').next().unwrap_or_default().trim().to_owned()) else {
+        let address = address.map(|address| address.split('/').next().unwrap_or_default().trim().to_owned());
+        let Some(address) = address.filter(|address| !address.is_empty()) else {
             self.without_address += 1;
             return;
         };
