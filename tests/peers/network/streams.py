@@ -157,7 +157,8 @@ s.sendall(b"<165>1 - sw flood - - - the last line\\n"); s.close()"""
     lines = told(device, "the last line", 15)
     after = counts(device, SYSLOG)
     come = after["received"] - before["received"] + after["lost"] - before["lost"]
-    report.check("NM-10: a flood is pushed to its end, and every line is there or counted", lines is not None and come == 20_001, f"{before} {after}")
+    # What rsyslog says of its own end may come in between.
+    report.check("NM-10: a flood is pushed to its end, and every line is there or counted", lines is not None and 20_001 <= come <= 20_005, f"{before} {after}")
     kept = device.call("resources/read", uri="network:///log/syslog/last10000")["contents"][0]["text"].splitlines()
     report.check("NM-10: and its lines are bounded", len(kept) <= 2_000 and "the last line" in kept[-1], f"{len(kept)} {kept[-1:]}")
 
