@@ -18,6 +18,8 @@ use crate::login::{HostKey, Login, within};
 const REPLY: usize = 32 << 20;
 /// Most sessions of callers with a device at a time.
 const SESSIONS: usize = 2;
+/// Time after which a prompt counts that stands behind no echo.
+const SILENCE: Duration = Duration::from_millis(1500);
 /// Port of SSH.
 const PORT: u16 = 22;
 
@@ -117,7 +119,14 @@ fn lost(error: russh::Error) -> Fault {
 /// Waits for the next prompt.
 async fn reply(channel: &mut Channel<Msg>, terminal: &mut Terminal) -> Result<TerminalReply, Fault> {
     loop {
-        let data = match channel.wait().await {
+        // A device that echoes nothing, or has a new name, is known by its silence.
+        let Ok(message) = tokio::time::timeout(SILENCE, channel.wait()).await else {
+            if let Some(reply) = terminal.quiet() {
+                return Ok(reply);
+            }
+            continue;
+        };
+        let data = match message {
             Some(ChannelMsg::Data { data } | ChannelMsg::ExtendedData { data, .. }) => data,
             Some(ChannelMsg::Eof | ChannelMsg::Close) | None => {
                 return Err(Trouble::SessionLost { reason: "the device closed it".to_owned() }.into());

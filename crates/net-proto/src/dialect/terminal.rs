@@ -99,7 +99,7 @@ impl Terminal {
         self.omitted > 0
     }
 
-    /// Takes the silence of a device: the last line is a prompt now even if it names another host than before.
+    /// Takes the silence of a device: the last line is a prompt now even if it names another host than before, or the device echoes nothing.
     pub fn quiet(&mut self) -> Option<TerminalReply> {
         let tail = self.screen.line();
         self.prompt(&tail, true)
@@ -115,6 +115,10 @@ impl Terminal {
         // Devices cut long names short within the configuration.
         let is_same = |known: &String| known.starts_with(host) || host.starts_with(known.as_str());
         if !takes_any_host && !self.host.as_ref().is_none_or(is_same) {
+            return None;
+        }
+        // A prompt before the echo stood there before the command, or is drawn again: the answer comes behind a later one.
+        if self.echo.is_some() && !takes_any_host {
             return None;
         }
         if self.host.is_none() || takes_any_host {

@@ -248,6 +248,18 @@ fn nm_02_modes_questions_and_foreign_prompts_differ() {
 }
 
 #[test]
+fn nm_02_a_prompt_before_the_echo_ends_no_reply() {
+    let (_, mut terminal) = run("frr", "configure terminal", "configure terminal\r\nr1(config)# ", 1_000);
+    terminal.command("ip route 10.0.0.0/8 blackhole");
+    assert_eq!(terminal.receive(b"\rr1(config)# "), [], "drawn again before the command was read");
+    assert_eq!(terminal.receive(b"ip route 10.0.0.0/8 blackhole\r\n").len(), 0);
+    assert_eq!(terminal.receive(b"r1(config)# ").len(), 1);
+    terminal.command("exit");
+    assert_eq!(terminal.receive(b"r1# "), []);
+    assert_eq!(terminal.quiet().map(|reply| reply.mode), Some(TerminalMode::Exec), "a device without an echo");
+}
+
+#[test]
 fn nm_02_an_endless_reply_is_bounded_and_counted() {
     let mut terminal = Terminal::new(dialect("frr"), 1_000);
     terminal.command("show tech");

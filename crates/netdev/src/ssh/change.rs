@@ -246,7 +246,13 @@ impl Ssh {
                 done = session.say(line, self.timeout).await.map(drop);
             }
         }
-        let left = session.say(self.dialect.configuring().1, self.timeout).await.map(drop);
+        let left = session.say(self.dialect.configuring().1, self.timeout).await.and_then(|reply| match reply.mode {
+            TerminalMode::Exec => Ok(()),
+            TerminalMode::Configure => {
+                let detail = "the device has not left its configuration mode, so that nobody knows how far it came";
+                Err(Fault::new(Code::Timeout, detail).retryable())
+            }
+        });
         session.close().await;
         done.and(left)
     }
