@@ -344,6 +344,8 @@ def resources(report, gateway):
     while not (crashes := contents(wire, "file/staticd/crashinfo")["data"]) and time.monotonic() < end:
         time.sleep(0.2)
     report.check("NM-03: a daemon that crashed has its report", [one["daemon"] for one in crashes] == ["staticd"] and "Received signal 11" in crashes[0]["text"], str(crashes)[:600])
+    # Later checks give static routes to this router.
+    lab.start_daemon("r2", "staticd")
     told = contents(wire, "capabilities")["data"]
     report.equal("NM-01: capabilities are a resource as well", (told["cliDialect"], told["notificationStream"]), ("frr-vtysh", ["syslog"]))
 

@@ -151,10 +151,10 @@ def without_shell(report, gateway):
 def risky(report, gateway):
     """NM-13: where the operator accepts the risk, Banyan alone brings the old configuration back."""
     device, before = Device(gateway, "risky"), lab.running("r2")
-    shown = device.change("interface lan0", "no description", "ip ospf cost 7")
+    shown = device.change("interface lan0", "no description", "ip ospf cost 7", "exit", "ip route 10.80.0.0/16 blackhole")
     report.check("NM-13: risky: the diff shows the change", "+ ip ospf cost 7" in shown.get("diff", ""), str(shown))
     done = device.call("network.commit", confirmed=2)
-    report.check("NM-13: risky: the device runs it", "cost 7" in lab.running("r2"), str(done)[:800])
+    report.check("NM-13: risky: the device runs it", "10.80.0.0/16" in lab.running("r2") and "cost 7" in lab.running("r2"), str(done)[:800])
     took = until(12, lambda: lab.running("r2") == before)
     report.check("NM-13: risky: what nobody confirmed is gone, byte for byte", took is not None, lab.running("r2"))
 

@@ -104,14 +104,20 @@ def start_router(name, text):
     (home / "frr.conf").write_text(text)
     sh("chown", "-R", "frr:frr", str(home))
     home.chmod(0o755)
+    for daemon in DAEMONS:
+        start_daemon(name, daemon)
     with open(LOGS / "start", "ab") as log:
-        for daemon in DAEMONS:
-            program = f"/usr/lib/frr/{daemon}"
-            if os.access(program, os.X_OK):
-                command = ["ip", "netns", "exec", name, program, "-d", "-N", name, "--log", f"file:{LOGS}/{name}-{daemon}.log"]
-                subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
         boot = ["ip", "netns", "exec", name, "vtysh", "-N", name, "-b"]
         subprocess.run(boot, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+
+
+def start_daemon(name, daemon):
+    """Starts a daemon of a router, where this FRR has one."""
+    program = f"/usr/lib/frr/{daemon}"
+    if os.access(program, os.X_OK):
+        command = ["ip", "netns", "exec", name, program, "-d", "-N", name, "--log", f"file:{LOGS}/{name}-{daemon}.log"]
+        with open(LOGS / "start", "ab") as log:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
 
 
 def start_sshd():
