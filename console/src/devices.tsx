@@ -53,11 +53,11 @@ function wholeOf(one: DeviceChange): number {
   return seen;
 }
 
-/** Looks again and again, until told to stop. */
+/** Looks again and again while there are devices, until told to stop. */
 export function followDevices(): () => void {
   const look = (): void => void lookAtDevices().catch(() => undefined);
   look();
-  const timer = setInterval(look, REST);
+  const timer = setInterval(() => devices.value !== null && look(), REST);
   return () => clearInterval(timer);
 }
 

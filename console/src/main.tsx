@@ -78,7 +78,9 @@ function Console(): JSX.Element {
   // Definitions wait when a list is another: servers' notes then say so.
   const notes = status?.mounts.map((mount) => mount.notes.join()).join();
   useEffect(() => void (signedIn && lookAtPins().catch(() => undefined)), [signedIn, notes]);
-  useEffect(() => (signedIn ? followDevices() : undefined), [signedIn]);
+  // A device is a server too, so another list of servers may bring the first one.
+  const servers = status?.mounts.map((mount) => mount.name).join();
+  useEffect(() => (signedIn ? followDevices() : undefined), [signedIn, servers]);
   // What is looked for in one view is not there in another. At once, so that nothing is lost of what is typed there next.
   useLayoutEffect(() => setFilter(''), [view.name]);
   const pick = (state: State): void => {

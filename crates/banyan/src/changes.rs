@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use call::words::party::Party;
-use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
+use call::words::refusal::Refusal;
 use config::resolved::Config;
 use config::secret::Sources;
 use door::body;
 use door::entrance::Entrance;
 use door::part::{GatePart, Ground, InstalledPart};
 use door::port::Door;
-use door::reply::{Payload, typed};
+use door::reply::{self, Payload, typed};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
@@ -83,7 +83,7 @@ impl Door for DeviceDoor {
             body::pass_over(&mut body).await;
             match answered {
                 Ok(value) => typed(StatusCode::OK, "application/json", value),
-                Err(refusal) => refused(refusal),
+                Err(refusal) => reply::refusal(refusal, self.entrance.gate.config.load().wants_credential()),
             }
         }
         .boxed()
@@ -154,14 +154,4 @@ fn as_json(value: &impl Serialize) -> Result<Bytes, Refusal> {
 
 fn failed(fault: &Fault) -> Refusal {
     Refusal::failed(format!("{}: {}", fault.detail.trim_end_matches('.'), fault.code.recovery()))
-}
-
-fn refused(refusal: Refusal) -> Response<Payload> {
-    let status = match refusal.kind {
-        RefusalKind::Failed => StatusCode::BAD_GATEWAY,
-        RefusalKind::NotFound => StatusCode::NOT_FOUND,
-        RefusalKind::Refused => StatusCode::FORBIDDEN,
-        RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
-    };
-    typed(status, "application/json", serde_json::to_vec(&ErrorBody { error: refusal }).unwrap_or_default().into())
 }

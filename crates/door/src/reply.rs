@@ -17,6 +17,7 @@ use runtime::clock;
 use crate::events::Events;
 use call::words::pour::BrokenOff;
 use call::words::pouring::PouringBody;
+use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
 
 /// Longest body in bytes that is copied behind its head; longer ones are sent from their own buffer.
 const COPIED: usize = 1 << 10;
@@ -233,6 +234,18 @@ pub fn typed(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Pa
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
+}
+
+/// Makes the response for a refusal; whoever lacks a credential is told so only where one would help.
+pub fn refusal(refusal: Refusal, wants_credential: bool) -> Response<Payload> {
+    let status = match refusal.kind {
+        RefusalKind::Failed => StatusCode::BAD_GATEWAY,
+        RefusalKind::NotFound => StatusCode::NOT_FOUND,
+        RefusalKind::Refused if !wants_credential => StatusCode::FORBIDDEN,
+        RefusalKind::Refused => StatusCode::UNAUTHORIZED,
+        RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+    };
+    typed(status, "application/json", serde_json::to_vec(&ErrorBody { error: refusal }).unwrap_or_default().into())
 }
 
 #[cfg(test)]

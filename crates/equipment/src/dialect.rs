@@ -43,7 +43,7 @@ impl DialectForm {
     /// The table, once it is known to be a dialect.
     ///
     /// # Errors
-    /// What is wrong with the dialect.
+    /// The reason for which the table is no dialect.
     pub(crate) fn checked(&self, name: &str) -> Result<Value, String> {
         if Dialect::NAMES.contains(&name) {
             return Err(format!("the dialect `{name}` is built in: give this one another name"));
@@ -77,7 +77,7 @@ impl DeviceSettings {
     /// The dialect of the device.
     ///
     /// # Errors
-    /// What is wrong with the dialect of a user.
+    /// The reason for which the file or table of a user is no dialect.
     pub fn open_dialect(&self) -> Result<Arc<Dialect>, String> {
         if let Some(dialect) = Dialect::named(&self.dialect) {
             return Ok(dialect);

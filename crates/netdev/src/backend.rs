@@ -11,7 +11,8 @@ use net_proto::fault::{Code, Fault};
 
 use tokio::sync::Semaphore;
 
-use crate::command::{ProgramOutput, last, run, run_within};
+use crate::command::{ProgramOutput, last, run, run_within, turn};
+use crate::frr;
 
 /// Longest time for `frr-reload.py`.
 const RELOAD: Duration = Duration::from_secs(60);
@@ -32,10 +33,6 @@ pub(crate) struct Frr {
     callers: Arc<Semaphore>,
 }
 
-fn busy() -> Fault {
-    Fault::new(Code::Timeout, "all sessions of this device are in use").retryable()
-}
-
 impl Frr {
     pub(crate) fn new(settings: &DeviceSettings, dialect: Arc<Dialect>) -> Self {
         let bindir = settings.bindir.clone().unwrap_or_else(|| "/usr/bin".to_owned());
@@ -51,49 +48,39 @@ impl Frr {
 
     /// Answer to one command of a caller. Callers leave a `vtysh` to whoever confirms or restores.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
-        let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
-        let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
+        let _one = turn(&self.callers, self.timeout).await?;
         self.executed(command).await
     }
 
     /// Answers to commands of our own that read, one behind the other; `None` where they have more than `limit` bytes.
     pub(crate) async fn exec_within(&self, commands: &[String], limit: u64) -> Result<Option<String>, Fault> {
-        let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
-        let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
+        let _one = turn(&self.callers, self.timeout).await?;
         let program = self.program();
         let arguments = commands.iter().flat_map(|command| ["-c", command]);
         let all: Vec<&str> = program.iter().map(String::as_str).chain(arguments).collect();
         let Some(output) = run_within(&all, self.timeout, None, limit).await? else { return Ok(None) };
-        if output.is_success { Ok(Some(output.stdout)) } else { Err(self.refused(commands.first().map_or("", String::as_str), &output)) }
+        if output.is_success {
+            Ok(Some(output.stdout))
+        } else {
+            Err(frr::refusal(&self.dialect, commands.first().map_or("", String::as_str), &output))
+        }
     }
 
     /// Answer to one command of the exec mode.
     async fn executed(&self, command: &str) -> Result<String, Fault> {
         let output = self.vtysh(&["-c", command]).await?;
-        match self.dialect.fault(command, &output.stdout) {
-            Some(fault) => Err(fault),
-            // `ping` and its like say on standard error why there is nothing to show.
-            None if output.is_success && output.stdout.trim().is_empty() => Ok(output.stderr),
-            None if output.is_success => Ok(output.stdout),
-            None => Err(self.refused(command, &output)),
-        }
+        frr::answer(&self.dialect, command, output)
     }
 
     /// The running configuration without the head lines of `vtysh`.
     pub(crate) async fn running(&self) -> Result<String, Fault> {
-        let text = self.executed("show running-config no-header").await?;
-        // A daemon that is down shows nothing, and its lines would count as deleted.
-        if text.trim_end().ends_with("end") {
-            Ok(text)
-        } else {
-            Err(Fault::new(Code::Unreachable, "the configuration that was shown has no end").retryable())
-        }
+        frr::whole(self.executed("show running-config no-header").await?)
     }
 
     /// Checks the syntax of a whole configuration, on the device and without a change.
     pub(crate) async fn validate(&self, file: &Path) -> Result<(), Fault> {
         let output = self.vtysh(&["-C", "-f", &file.display().to_string()]).await?;
-        if output.is_success { Ok(()) } else { Err(self.refused("candidate-config", &output)) }
+        if output.is_success { Ok(()) } else { Err(frr::refusal(&self.dialect, "candidate-config", &output)) }
     }
 
     /// Brings the device to the configuration in `file`. `held` stays open until the reload has ended, also after the death of this process.
@@ -138,8 +125,7 @@ impl Frr {
     async fn vtysh(&self, arguments: &[&str]) -> Result<ProgramOutput, Fault> {
         let program = self.program();
         let all: Vec<&str> = program.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
-        let waited = tokio::time::timeout(self.timeout, self.room.acquire()).await;
-        let _one = waited.map_err(|_| busy())?.map_err(|error| Fault::new(Code::HardwareFailure, error.to_string()))?;
+        let _one = turn(&self.room, self.timeout).await?;
         run(&all, self.timeout, None).await
     }
 
@@ -147,12 +133,5 @@ impl Frr {
     fn program(&self) -> Vec<String> {
         let place = self.pathspace.iter().flat_map(|pathspace| ["-N".to_owned(), pathspace.clone()]);
         std::iter::once(format!("{}/vtysh", self.bindir)).chain(place).collect()
-    }
-
-    /// The fault of a `vtysh` that failed.
-    fn refused(&self, what: &str, output: &ProgramOutput) -> Fault {
-        let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join("\n");
-        let unknown = || Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(&said))).at(what);
-        self.dialect.fault(what, &said).unwrap_or_else(unknown)
     }
 }

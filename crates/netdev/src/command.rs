@@ -7,6 +7,7 @@ use std::time::Duration;
 use net_proto::fault::{Code, Fault, Trouble};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Longest output of a program, in bytes.
 const OUTPUT: u64 = 128 << 20;
@@ -17,6 +18,12 @@ pub(crate) struct ProgramOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) is_success: bool,
+}
+
+/// Waits for a place among the programs of a device, for at most `timeout`.
+pub(crate) async fn turn(room: &Semaphore, timeout: Duration) -> Result<SemaphorePermit<'_>, Fault> {
+    let waited = tokio::time::timeout(timeout, room.acquire()).await;
+    waited.ok().and_then(Result::ok).ok_or_else(|| Trouble::Busy.into())
 }
 
 /// Runs a program. With `held`, the file stays open until the program and its children have ended.

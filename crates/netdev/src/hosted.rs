@@ -7,12 +7,13 @@ use std::time::Duration;
 use equipment::DeviceSettings;
 use net_proto::change::{FrrPrograms, job_answer};
 use net_proto::dialect::Dialect;
-use net_proto::fault::{Code, Fault, Trouble};
+use net_proto::fault::Fault;
 use tokio::sync::Semaphore;
 
-use crate::command::last;
+use crate::command::{ProgramOutput, turn};
+use crate::frr;
 use crate::login::Login;
-use crate::shell::{ScriptOutput, run};
+use crate::shell::run;
 
 /// Most sessions of callers at a time. Whoever confirms or restores waits for nobody.
 const SESSIONS: usize = 4;
@@ -44,36 +45,24 @@ impl HostedFrr {
 
     /// Answer to one command of a caller.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
-        let waited = tokio::time::timeout(self.timeout, self.callers.acquire()).await;
-        let _one = waited.map_err(|_| Fault::from(Trouble::Busy))?.map_err(|_| Fault::from(Trouble::Busy))?;
+        let _one = turn(&self.callers, self.timeout).await?;
         self.executed(command).await
     }
 
     async fn executed(&self, command: &str) -> Result<String, Fault> {
         let output = self.script(self.programs.exec(command, self.timeout.as_secs())).await?;
-        match self.dialect.fault(command, &output.stdout) {
-            Some(fault) => Err(fault),
-            None if output.is_success && output.stdout.trim().is_empty() => Ok(output.stderr),
-            None if output.is_success => Ok(output.stdout),
-            None => Err(self.refused(command, &output)),
-        }
+        frr::answer(&self.dialect, command, output)
     }
 
     /// The running configuration without the head lines of `vtysh`.
     pub(crate) async fn running(&self) -> Result<String, Fault> {
-        let text = self.executed("show running-config no-header").await?;
-        // A daemon that is down shows nothing, and its lines would count as deleted.
-        if text.trim_end().ends_with("end") {
-            Ok(text)
-        } else {
-            Err(Fault::new(Code::Unreachable, "the configuration that was shown has no end").retryable())
-        }
+        frr::whole(self.executed("show running-config no-header").await?)
     }
 
     /// Checks the syntax of a whole configuration, on the device and without a change.
     pub(crate) async fn validate(&self, text: &str) -> Result<(), Fault> {
         let output = self.script(self.programs.validate(text, self.timeout.as_secs())).await?;
-        if output.is_success { Ok(()) } else { Err(self.refused("candidate-config", &output)) }
+        if output.is_success { Ok(()) } else { Err(frr::refusal(&self.dialect, "candidate-config", &output)) }
     }
 
     /// Starts the restore job on the device.
@@ -106,18 +95,11 @@ impl HostedFrr {
         // A file that is written, but whose owner can't be changed, is told in the words of an error.
         let output = self.script(self.programs.exec("write memory", self.timeout.as_secs())).await?;
         let is_saved = output.is_success && output.stdout.contains("saved to");
-        if is_saved { Ok(()) } else { Err(self.refused("write memory", &output)) }
+        if is_saved { Ok(()) } else { Err(frr::refusal(&self.dialect, "write memory", &output)) }
     }
 
     /// Runs a script, which ends itself in time where the device is there.
-    async fn script(&self, script: String) -> Result<ScriptOutput, Fault> {
+    async fn script(&self, script: String) -> Result<ProgramOutput, Fault> {
         run(&self.login, script, self.timeout + Duration::from_secs(3)).await
-    }
-
-    /// The fault of a `vtysh` that failed.
-    fn refused(&self, what: &str, output: &ScriptOutput) -> Fault {
-        let said = [&output.stdout, &output.stderr].map(|text| text.trim()).join("\n");
-        let unknown = || Fault::new(Code::ConfigIncompatible, format!("the device refused it: {}", last(&said))).at(what);
-        self.dialect.fault(what, &said).unwrap_or_else(unknown)
     }
 }

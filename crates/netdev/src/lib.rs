@@ -10,6 +10,7 @@ mod device;
 mod drive;
 mod framed;
 mod freeze;
+mod frr;
 mod guard;
 mod hosted;
 mod intake;

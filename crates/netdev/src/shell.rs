@@ -8,21 +8,14 @@ use net_proto::fault::{Fault, Trouble};
 use russh::client::Handle;
 use russh::{ChannelMsg, Disconnect};
 
+use crate::command::ProgramOutput;
 use crate::login::{HostKey, Login, within};
 
 /// Bytes of an output that are taken.
 const OUTPUT: usize = 32 << 20;
 
-/// Output of a script that ended.
-#[derive(Debug)]
-pub(crate) struct ScriptOutput {
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-    pub(crate) is_success: bool,
-}
-
 /// Runs a script over a session of its own, for at most `timeout`.
-pub(crate) async fn run(login: &Login, script: String, timeout: Duration) -> Result<ScriptOutput, Fault> {
+pub(crate) async fn run(login: &Login, script: String, timeout: Duration) -> Result<ProgramOutput, Fault> {
     let session = login.session().await?;
     let done = within(timeout, talk(&session, script)).await;
     // The answer is there already; a device that does not hear the farewell loses the connection.
@@ -30,7 +23,7 @@ pub(crate) async fn run(login: &Login, script: String, timeout: Duration) -> Res
     done
 }
 
-async fn talk(session: &Handle<HostKey>, script: String) -> Result<ScriptOutput, Fault> {
+async fn talk(session: &Handle<HostKey>, script: String) -> Result<ProgramOutput, Fault> {
     let lost = |error: russh::Error| Fault::from(Trouble::SessionLost { reason: error.to_string() });
     let mut channel = session.channel_open_session().await.map_err(lost)?;
     channel.exec(true, "/bin/sh").await.map_err(lost)?;
@@ -59,5 +52,5 @@ async fn talk(session: &Handle<HostKey>, script: String) -> Result<ScriptOutput,
     let stdout = shell_output(&stdout)?.to_owned();
     // Without a status the session broke off amid the output.
     let status = status.ok_or_else(|| Fault::from(Trouble::SessionLost { reason: "the device closed it".to_owned() }))?;
-    Ok(ScriptOutput { stdout, stderr: text(stderr), is_success: status == 0 })
+    Ok(ProgramOutput { stdout, stderr: text(stderr), is_success: status == 0 })
 }

@@ -28,7 +28,7 @@ use crate::admin::{approvals, attached, audit, known, live, pins, replay};
 use crate::console;
 use crate::{Gateway, ToolRow};
 use call::words::party::Party;
-use call::words::refusal::{ErrorBody, Refusal, RefusalKind};
+use call::words::refusal::Refusal;
 use door::body;
 use door::entry;
 use door::held;
@@ -386,15 +386,7 @@ pub(super) fn message_of(error: &[u8]) -> String {
 const LAST_WORDS: usize = 10;
 
 fn refused(gateway: &Gateway, refusal: Refusal) -> Response<Payload> {
-    let status = match refusal.kind {
-        RefusalKind::Failed => StatusCode::BAD_GATEWAY,
-        RefusalKind::NotFound => StatusCode::NOT_FOUND,
-        RefusalKind::Refused if !gateway.0.gate.config.load().wants_credential() => StatusCode::FORBIDDEN,
-        RefusalKind::Refused => StatusCode::UNAUTHORIZED,
-        RefusalKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
-    };
-    let body = serde_json::to_vec(&ErrorBody { error: refusal }).unwrap_or_default();
-    plain(status, "application/json", body.into())
+    reply::refusal(refusal, gateway.0.gate.config.load().wants_credential())
 }
 
 pub(super) fn json(value: &impl Serialize) -> Response<Payload> {

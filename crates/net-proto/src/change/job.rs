@@ -139,7 +139,7 @@ pub fn shell_output(output: &str) -> Result<&str, Fault> {
 /// Checks the answer to a script of a job for the word that says that all went well.
 ///
 /// # Errors
-/// What the job says instead.
+/// The other word of the job, with its last lines.
 pub fn job_answer(output: &str, wanted: &str) -> Result<(), Fault> {
     let told = output.lines().rev().find_map(|line| line.strip_prefix(WORD)).unwrap_or_default();
     if told == wanted {

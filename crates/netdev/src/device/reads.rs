@@ -116,11 +116,12 @@ impl<'a> Answers<'a> {
     pub(crate) async fn observe(&mut self, uri: &str) -> Result<Option<ResourceContent>, Fault> {
         let (path, _) = parts(uri);
         if path == IPV4 || path == IPV6 {
-            let ((page, next), whole) = match self.site.backend.frr() {
-                Some(frr) => (routes::read(frr, path == IPV6, None).await?, routes::print(frr, path == IPV6).await?),
+            let (page, next, whole) = match self.site.backend.frr() {
+                Some(frr) => routes::look(frr, path == IPV6).await?,
                 None => {
                     let table = self.routes(path).await?;
-                    (routes::page(&table, None)?, routes::all(&table).to_string())
+                    let (page, next) = routes::page(&table, None)?;
+                    (page, next, routes::all(&table).to_string())
                 }
             };
             return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, (page, json!({})), next), whole }));

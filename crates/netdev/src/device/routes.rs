@@ -19,8 +19,8 @@ const WHOLE: u64 = 32 << 20;
 /// A page of FRR's table, read block by block, and the cursor of the next page.
 pub(crate) async fn read(frr: &Frr, is_v6: bool, cursor: Option<&str>) -> Result<(Value, Option<String>), Fault> {
     let (after, length) = match cursor.map(place).transpose()? {
-        Some((key, length)) => (Some(key), length),
-        None => (None, first_block(frr, is_v6).await?),
+        Some((key, length)) if length > 0 => (Some(key), length),
+        other => (other.map(|(key, _)| key), first_block(frr, is_v6).await?),
     };
     if after.is_some_and(|(ip, _)| ip.is_ipv6() != is_v6) {
         return Err(no_cursor());
@@ -51,13 +51,16 @@ async fn first_block(frr: &Frr, is_v6: bool) -> Result<u8, Fault> {
     })
 }
 
-/// A text that differs when the table does: the whole table, or its counts where it is large.
-pub(crate) async fn print(frr: &Frr, is_v6: bool) -> Result<String, Fault> {
+/// The first page, the cursor of the next one, and a text that differs when the table does: the whole table, or its counts where it is large.
+pub(crate) async fn look(frr: &Frr, is_v6: bool) -> Result<(Value, Option<String>, String), Fault> {
     let show = if is_v6 { "show ipv6 route" } else { "show ip route" };
-    match frr.exec_within(&[format!("{show} json")], WHOLE).await? {
-        Some(text) => Ok(all(&parsed(&text)?).to_string()),
-        None => Ok(frr.exec_within(&[format!("{show} summary json")], WHOLE).await?.unwrap_or_default()),
+    if let Some(text) = frr.exec_within(&[format!("{show} json")], WHOLE).await? {
+        let table = parsed(&text)?;
+        let (page, next) = page(&table, None)?;
+        return Ok((page, next, all(&table).to_string()));
     }
+    let (page, next) = read(frr, is_v6, None).await?;
+    Ok((page, next, frr.exec_within(&[format!("{show} summary json")], WHOLE).await?.unwrap_or_default()))
 }
 
 /// Commands that show a block: what stands within, then the shorter prefixes with its address.
