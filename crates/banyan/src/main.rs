@@ -12,6 +12,7 @@ mod decided;
 mod document;
 mod examine;
 mod failure;
+mod files;
 mod gate;
 mod handover;
 mod idle;

@@ -96,6 +96,7 @@ fn demonstration() -> Result<Plan, Failure> {
             env: BTreeMap::new(),
             pass_env: Vec::new(),
             cwd: None,
+            shared: None,
         };
         let mount = Mount::new(segment.clone(), Transport::Stdio(process), "the demonstration");
         config.mounts.insert(segment, Arc::new(mount));

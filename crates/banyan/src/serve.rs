@@ -24,7 +24,7 @@ use crate::news::{News, Teller, tell};
 use crate::output::{Look, Output};
 use crate::plan::Plan;
 use crate::signals::Signals;
-use crate::{document, handover, log, places, port};
+use crate::{document, files, handover, log, places, port};
 
 /// Interval of looks for slowly starting servers: no event announces them.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -33,6 +33,9 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 
 /// Interval of looks for users, for a gate that ends without any.
 const LOOK_WHETHER_USED: Duration = Duration::from_millis(500);
+
+/// Mounts from which a gate asks for more open files.
+const MANY: usize = 200;
 
 /// The manner of serving.
 #[derive(Clone, Copy)]
@@ -51,6 +54,9 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     disk::check(&plan.config, &state_dir).map_err(|why| Failure::Failed(why.to_string()))?;
     if let Some(why) = config::exposed(plan.config.listen, &plan.config) {
         output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
+    }
+    if plan.config.mounts.len() > MANY {
+        files::raise_limit();
     }
     let scheme = if plan.config.trust.tls.is_some() { "https" } else { "http" };
     let turn = match &plan.watched {

@@ -19,7 +19,7 @@ use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
 
 pub use secrets::DeviceSecrets;
-pub use settings::{Backend, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
+pub use settings::{Backend, Confirmation, DeviceSettings, GroupSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// Network devices: `[device.NAME]`.
 #[derive(Debug)]
@@ -56,11 +56,7 @@ impl Section for DeviceSection {
             for group in &device.groups {
                 reading.known("device_group", group, "add a section [device_group.NAME] for the group");
             }
-            let segment = Segment::new(name.get()).unwrap_or_else(|bad| {
-                let near = suggest::segment(name.get());
-                reading.refuse(Flaw::new(name.span(), bad.to_string()).help(format!("for example [device.{near}]")));
-                near
-            });
+            let segment = segment(name, "device", reading);
             if config.mounts.contains_key(&segment) {
                 let flaw = Flaw::new(name.span(), format!("there is a mount `{segment}` as well"));
                 reading.refuse(flaw.help("give one of the two another name"));
@@ -76,6 +72,9 @@ impl Section for DeviceSection {
             );
             devices.all.insert(name.get().clone(), settings);
         }
+        for (name, group) in &form.device_group {
+            mount_group(name, group.description.clone(), &devices, reading, config);
+        }
         config.values.set(devices);
     }
 
@@ -83,6 +82,27 @@ impl Section for DeviceSection {
     fn compare(&self, _old: &Config, _new: &Config) -> Vec<Change> {
         Vec::new()
     }
+}
+
+fn segment(name: &At<String>, key: &str, reading: &mut FileReading<'_>) -> Segment {
+    Segment::new(name.get()).unwrap_or_else(|bad| {
+        let near = suggest::segment(name.get());
+        reading.refuse(Flaw::new(name.span(), bad.to_string()).help(format!("for example [{key}.{near}]")));
+        near
+    })
+}
+
+/// Mounts the server that reads from all devices of a group.
+fn mount_group(name: &At<String>, description: Option<String>, devices: &Devices, reading: &mut FileReading<'_>, config: &mut Config) {
+    let segment = segment(name, "device_group", reading);
+    if config.mounts.contains_key(&segment) {
+        let flaw = Flaw::new(name.span(), format!("there is a mount or device `{segment}` as well"));
+        return reading.refuse(flaw.help("give one of the two another name"));
+    }
+    let members = devices.all.values().filter(|device| device.groups.contains(name.get())).map(|device| device.name.clone());
+    let settings = GroupSettings { name: name.get().clone(), description, devices: members.collect() };
+    let process = serving("--group", &serde_json::to_string(&settings).unwrap_or_default(), BTreeMap::new(), true);
+    config.mounts.insert(segment.clone(), Arc::new(Mount::new(segment, Transport::Stdio(process), "banyan.toml")));
 }
 
 /// A device with what its template says.
@@ -105,12 +125,18 @@ fn check_template(name: &At<String>, template: &Device, reading: &mut FileReadin
     }
 }
 
-/// The server process of a device: the same program again.
+/// The server process of a device, or of all devices that stand in groups.
 fn process(settings: &DeviceSettings, given: Vec<(&'static str, SecretRef)>) -> Process {
+    let text = serde_json::to_string(settings).unwrap_or_default();
+    serving("--settings", &text, secrets::variables(given), !settings.groups.is_empty())
+}
+
+/// The same program again, for a device or a group; `is_shared`: in one process with the others.
+fn serving(kind: &str, settings: &str, env: BTreeMap<String, SecretRef>, is_shared: bool) -> Process {
     let program = std::env::current_exe().map_or_else(|_| "banyan".to_owned(), |path| path.display().to_string());
-    let settings = serde_json::to_string(settings).unwrap_or_default();
-    let args = ["device", "serve", "--settings", &settings].map(SecretRef::plain).into();
-    Process { command: program, args, env: secrets::variables(given), pass_env: Vec::new(), cwd: None }
+    let args = ["device", "serve", kind, settings].map(SecretRef::plain).into();
+    let shared = is_shared.then(|| ["device", "fleet"].map(str::to_owned).into());
+    Process { command: program, args, env, pass_env: Vec::new(), cwd: None, shared }
 }
 
 #[cfg(test)]
@@ -202,6 +228,20 @@ mod tests {
         assert!(unknown.contains("did you mean `pe`?") && unknown.contains("did you mean `edge`?"), "{unknown}");
         assert!(parsed("[device.r1]\ngroups = [\"edge\"]\n").unwrap_err().contains("[device_group.NAME]"));
         assert!(parsed("[device_template.a]\ntemplate = \"a\"\n").unwrap_err().contains("has a template"));
+    }
+
+    #[test]
+    fn devices_in_groups_share_a_process() {
+        let config =
+            parsed("[device_group.edge]\n[device.r1]\ngroups = [\"edge\"]\n[device.r2]\ngroups = [\"edge\"]\n[device.r3]\n").unwrap();
+        let process = |name: &str| match &config.mounts[&Segment::new(name).unwrap()].transport {
+            Transport::Stdio(process) => process.clone(),
+            other @ (Transport::Family(_) | Transport::Http(_) | Transport::Sse(_)) => panic!("{other:?}"),
+        };
+        let shared = Some(vec!["device".to_owned(), "fleet".to_owned()]);
+        assert_eq!(["edge", "r1", "r2", "r3"].map(|name| process(name).shared), [shared.clone(), shared.clone(), shared, None]);
+        assert!(process("edge").args[3].to_string().contains("[\"r1\",\"r2\"]"));
+        assert!(parsed("[device_group.r1]\n[device.r1]\n").unwrap_err().contains("mount or device `r1`"));
     }
 
     #[test]

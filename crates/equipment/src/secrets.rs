@@ -49,6 +49,11 @@ impl DeviceSecrets {
         self.0.get(key).map(String::as_str)
     }
 
+    /// Variables for another process.
+    pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        VARIABLES.iter().filter_map(|(key, variable)| Some((*variable, self.get(key)?)))
+    }
+
     /// All values, for a redactor.
     pub fn values(&self) -> Vec<&str> {
         self.0.values().map(String::as_str).collect()

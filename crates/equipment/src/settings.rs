@@ -158,6 +158,18 @@ pub enum SnmpPrivacy {
     Aes256,
 }
 
+/// A group of devices, as handed to the server process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupSettings {
+    pub name: String,
+    /// Sentence for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Names of the devices, in order.
+    pub devices: Vec<String>,
+}
+
 /// A command of the device and a text in the output of a healthy device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

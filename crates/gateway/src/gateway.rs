@@ -237,6 +237,7 @@ impl Parts {
             origins: Origins::default(),
             sources: Arc::clone(&sources),
             families: installed.iter().flat_map(|part| part.families()).collect(),
+            shared: mcp::upstream::fleet::SharedProcesses::default(),
             state_dir: state_dir.clone(),
         });
         let server = McpServer::new(Arc::clone(&entrance));

@@ -157,7 +157,7 @@ impl Entry<'_, '_> {
             Some((_, cwd)) => Some(self.directory(&cwd)?),
             None => self.project_for(&command, &args),
         };
-        Ok(Transport::Stdio(Process { command, args, env, pass_env, cwd }))
+        Ok(Transport::Stdio(Process { command, args, env, pass_env, cwd, shared: None }))
     }
 
     /// Gives the project's directory for a server that may count on it: clients start a project's servers there.

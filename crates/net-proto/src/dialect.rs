@@ -9,7 +9,7 @@ mod steps;
 mod terminal;
 mod vocabulary;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -146,10 +146,11 @@ impl Dialect {
     /// Names of those built in.
     pub const NAMES: [&str; 4] = [BUILT_IN[0].0, BUILT_IN[1].0, BUILT_IN[2].0, BUILT_IN[3].0];
 
-    /// The dialect built in under this name.
+    /// The dialect built in under this name, the same for all devices: its expressions are large, and slow to compile.
     pub fn named(name: &str) -> Option<Arc<Self>> {
-        let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
-        Self::from_toml(text).ok().map(Arc::new)
+        static MADE: [OnceLock<Option<Arc<Dialect>>>; 4] = [const { OnceLock::new() }; 4];
+        let number = BUILT_IN.iter().position(|(known, _)| *known == name)?;
+        MADE[number].get_or_init(|| Self::from_toml(BUILT_IN[number].1).ok().map(Arc::new)).clone()
     }
 
     /// The file of a dialect built in, for people to start from.

@@ -24,6 +24,7 @@ pub(crate) fn start(site: &Site) -> Result<(), Fault> {
     let settings = serde_json::to_string(&site.settings).map_err(|error| failed(error.to_string()))?;
     let mut command = std::process::Command::new(program);
     command.args(["device", "guard", "--settings", &settings, "--state"]).arg(&site.state);
+    command.envs(site.secrets.variables());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;

@@ -15,6 +15,7 @@ use net_proto::log::{Arrival, LONGEST, LogMessage};
 use net_proto::redact::Redactor;
 use net_proto::snmp::{SnmpAccess, TrapHeard, TrapReader};
 use serde_json::Value;
+use tokio::task::AbortHandle;
 
 pub(crate) use self::inbox::Inbox;
 use self::mailbox::Mailbox;
@@ -35,7 +36,7 @@ pub(crate) struct Intake {
     pub(crate) traps: Option<Arc<Inbox>>,
     pub(crate) syslog: Option<Arc<Inbox>>,
     receiver: Receiver,
-    begun: OnceLock<()>,
+    begun: OnceLock<Vec<AbortHandle>>,
 }
 
 /// Parts of a device that its messages need.
@@ -68,22 +69,32 @@ impl Intake {
         Self { traps, syslog, receiver, begun: OnceLock::new() }
     }
 
-    /// Begins to receive, once in a process.
+    /// Begins to receive, once for all clones of a device, and until the last of them is gone.
     pub(crate) fn begin(&self) {
-        if self.begun.set(()).is_err() {
-            return;
-        }
+        self.begun.get_or_init(|| self.begun_tasks());
+    }
+
+    fn begun_tasks(&self) -> Vec<AbortHandle> {
+        let mut tasks = Vec::new();
         let receiver = &self.receiver;
         if let (Some(inbox), Some(address)) = (&self.traps, receiver.listen.traps) {
             let dir = receiver.directory("traps", address);
-            tokio::spawn(receiver.clone().traps(dir.clone(), Arc::clone(inbox)));
-            tokio::spawn(hub::run(dir, address, false));
+            tasks.push(tokio::spawn(receiver.clone().traps(dir.clone(), Arc::clone(inbox))).abort_handle());
+            tasks.push(tokio::spawn(hub::run(dir, address, false)).abort_handle());
         }
         if let (Some(inbox), Some(address)) = (&self.syslog, receiver.listen.syslog) {
             let dir = receiver.directory("syslog", address);
-            tokio::spawn(receiver.clone().syslog(dir.clone(), Arc::clone(inbox)));
-            tokio::spawn(hub::run(dir, address, true));
+            tasks.push(tokio::spawn(receiver.clone().syslog(dir.clone(), Arc::clone(inbox))).abort_handle());
+            tasks.push(tokio::spawn(hub::run(dir, address, true)).abort_handle());
         }
+        tasks
+    }
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        // A process of many devices outlives each of them.
+        self.begun.get().into_iter().flatten().for_each(AbortHandle::abort);
     }
 }
 

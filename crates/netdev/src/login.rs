@@ -10,6 +10,8 @@ use russh::client::{Config, Handle, Handler, KeyboardInteractiveAuthResponse};
 use russh::keys::{HashAlg, PrivateKeyWithHashAlg, PublicKeyOrCertificate, load_secret_key};
 use tokio::sync::mpsc;
 
+use crate::room::{self, ConnectionPermit};
+
 /// Longest time until a session stands.
 const LOGIN: Duration = Duration::from_secs(15);
 /// Prompts of a keyboard-interactive login that are answered.
@@ -28,6 +30,8 @@ pub(crate) struct Login {
 pub(crate) struct HostKey {
     accepted: Option<String>,
     shown: mpsc::UnboundedSender<String>,
+    /// Place among the connections of the process, until the connection ends.
+    _place: ConnectionPermit,
 }
 
 impl Handler for HostKey {
@@ -49,15 +53,16 @@ impl Login {
 
     /// A session of its own.
     pub(crate) async fn session(&self) -> Result<Handle<HostKey>, Fault> {
-        within(LOGIN, self.begun()).await
+        let (_turn, place) = (room::login().await?, room::connection().await?);
+        within(LOGIN, self.begun(place)).await
     }
 
-    async fn begun(&self) -> Result<Handle<HostKey>, Fault> {
+    async fn begun(&self, place: ConnectionPermit) -> Result<Handle<HostKey>, Fault> {
         let address = self.settings.address.clone().unwrap_or_default();
         let address = if has_port(&address) { address } else { format!("{address}:{}", self.port) };
         let (shown, mut seen) = mpsc::unbounded_channel();
-        let judge = HostKey { accepted: self.settings.host_key.clone(), shown };
-        let config = Config { nodelay: true, keepalive_interval: Some(Duration::from_secs(10)), ..Config::default() };
+        let judge = HostKey { accepted: self.settings.host_key.clone(), shown, _place: place };
+        let config = Config { nodelay: true, keepalive_interval: Some(room::alive_every(&self.settings.name)), ..Config::default() };
         let mut session = russh::client::connect(Arc::new(config), address.as_str(), judge).await.map_err(|error| {
             let refused = matches!(error, russh::Error::UnknownKey).then(|| seen.try_recv().ok()).flatten();
             refused.map_or_else(|| unconnected(&address, &error), |shown| self.unaccepted(shown))

@@ -4,7 +4,7 @@
 mod candidate;
 mod session;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use equipment::DeviceSettings;
@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use self::session::{NetconfReply, NetconfSession};
 use crate::login::Login;
+use crate::room::{self, KeptSession};
 
 /// Port of NETCONF over SSH (RFC 6242).
 const PORT: u16 = 830;
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Netconf {
     login: Login,
     timeout: Duration,
-    kept: Arc<Mutex<Option<NetconfSession>>>,
+    kept: Arc<KeptNetconf>,
     /// The last hello of the device.
     hello: Arc<RwLock<Option<Arc<NetconfCapabilities>>>>,
 }
@@ -36,13 +37,26 @@ impl std::fmt::Debug for Netconf {
     }
 }
 
+/// The session that is kept.
+type KeptNetconf = Mutex<Option<NetconfSession>>;
+
+impl KeptSession for KeptNetconf {
+    fn give_way(&self) -> bool {
+        let Ok(mut turn) = self.try_lock() else { return false };
+        turn.take_if(|session| !session.holds_locks).is_some()
+    }
+}
+
 /// The turn of one caller at the session.
 type SessionTurn<'a> = MutexGuard<'a, Option<NetconfSession>>;
 
 impl Netconf {
     pub(crate) fn new(settings: &DeviceSettings, password: Option<String>) -> Self {
         let timeout = Duration::from_secs(settings.command_timeout);
-        Self { login: Login::new(settings, password, PORT), timeout, kept: Arc::default(), hello: Arc::default() }
+        let kept: Arc<KeptNetconf> = Arc::default();
+        let weak: Weak<KeptNetconf> = Arc::downgrade(&kept);
+        room::enter(weak);
+        Self { login: Login::new(settings, password, PORT), timeout, kept, hello: Arc::default() }
     }
 
     /// The last hello of the device; `None`: the device was never reached.

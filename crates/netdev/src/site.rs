@@ -40,6 +40,8 @@ pub struct Site {
     /// Owner of the changes that are made over MCP.
     pub(crate) caller: String,
     pub(crate) role: Role,
+    /// Secrets for processes that restore the device.
+    pub(crate) secrets: DeviceSecrets,
     pub(crate) freezes: Freezes,
     pub(crate) intake: Arc<Intake>,
 }
@@ -106,7 +108,19 @@ impl Site {
         let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings).map_err(std::io::Error::other)?);
         let (caller, freezes) = ("mcp".to_owned(), Freezes::new(state));
         let intake = Arc::new(Intake::new(&settings, secrets, state, &store));
-        Ok(Self { settings, state: state.to_owned(), store, backend, redactor, dialect, caller, role, freezes, intake })
+        Ok(Self {
+            settings,
+            state: state.to_owned(),
+            store,
+            backend,
+            redactor,
+            dialect,
+            caller,
+            role,
+            secrets: secrets.clone(),
+            freezes,
+            intake,
+        })
     }
 
     /// The same device, whose changes over MCP belong to `caller`.

@@ -6,24 +6,26 @@ Starts a gate of its own; the device is the one of `netconf.py`. `ncclient` is t
 import datetime
 import json
 import os
+import signal
 
 from gateway import Gateway
 from network import lab, netconfd
-from network.agent import Device
+from network.agent import Device, processes, until
 
 LINK = "/ietf-interfaces:interfaces/interface[name='mgmt0']"
 WINDOW = 30
 
 
 def configuration():
-    """Four devices with one template: all are the same `netconfd`."""
+    """Devices with one template, all the same `netconfd`, but for one that is not there."""
     login = f'address = "{netconfd.ADDRESS}"\nbackend = "netconf"\nuser = "ncadmin"\npassword = "${{file:{netconfd.HOME}/password}}"\nhost_key = "{lab.fingerprint()}"\n'
     # A weekly window that is neither today nor tomorrow, wherever midnight is.
     day = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=3)).strftime("%a")
     return (f'[device_group.edge]\n[device_group.core]\n[device_template.nc]\n{login}'
             '[device.paths]\ntemplate = "nc"\ndeny_paths = ["/nacm"]\nallow_edit_paths = ["/interfaces/interface"]\n'
             f'[device.closed]\ntemplate = "nc"\nwindows = ["{day} 02:00-04:00"]\n'
-            '[device.e1]\ntemplate = "nc"\ngroups = ["edge"]\n[device.e2]\ntemplate = "nc"\ngroups = ["edge"]\n')
+            '[device.e1]\ntemplate = "nc"\ngroups = ["edge"]\n[device.e2]\ntemplate = "nc"\ngroups = ["edge"]\ndeny_paths = ["/nacm"]\n'
+            '[device.gone]\ntemplate = "nc"\ngroups = ["edge", "core"]\naddress = "10.0.99.2:9"\n')
 
 
 def link(description):
@@ -67,7 +69,7 @@ def freezes(report, gateway, oracle):
     first.call("network.commit", confirmed=WINDOW, hash=shown["hash"])
     gateway.told("device", "freeze", "--group", "edge", "--reason", "audit", *config)
     listed = json.loads(gateway.told("device", "list", "--json", *config))["devices"]
-    report.equal("NM-12: a freeze shows for each device of its group", {one["device"] for one in listed if one.get("frozen")}, {"e1", "e2"})
+    report.equal("NM-12: a freeze shows for each device of its group", {one["device"] for one in listed if one.get("frozen")}, {"e1", "e2", "gone"})
     code, detail = second.code("network.yang.edit", edit=link("frozen"))
     report.check("NM-12: a new change is refused at once, with the reason", code == -32083 and "audit" in detail, f"{code} {detail}")
     first.call("network.rollback")
@@ -83,9 +85,38 @@ def freezes(report, gateway, oracle):
     gateway.told("device", "unfreeze", "e1", *config)
 
 
+def groups(report, gateway):
+    """One process serves all devices in groups; one call to a group answers for each device; the death of the process is overcome."""
+    alone, shared = processes("serve"), processes("fleet")
+    report.equal("fleet: two devices have a process each, and five servers share one", (len(alone), len(shared)), (2, 1))
+    edge = Device(gateway, "edge")
+    report.equal("fleet: a group only reads", set(edge.tools), {"network.cli.exec", "network.yang.get", "network.file.pull"})
+    told = edge.call("network.yang.get", path="/ietf-netconf-acm:nacm")["structuredContent"]
+    report.equal("fleet: it answers for each device", (set(told["devices"]), told["answered"], told["failed"]), ({"e1", "e2", "gone"}, 1, 2))
+    report.check("fleet: by its data, by its own rules, or by why it was not reached",
+                 "ietf-netconf-acm:nacm" in told["devices"]["e1"]["ok"]["data"] and told["devices"]["e2"]["error"]["code"] == -32083 and
+                 told["devices"]["gone"]["error"]["code"] == -32082 and told["devices"]["gone"]["error"]["retryPossible"] is True, str(told)[:800])
+    told = edge.call("network.file.pull", filename="running-config", devices=["e1"])["structuredContent"]
+    report.equal("fleet: or for those that are named", (list(told["devices"]), told["failed"]), (["e1"], 0))
+    answer = edge.wire.call("tools/call", {"name": edge.named["network.yang.get"], "arguments": {"path": "/", "devices": ["paths"]}})
+    report.check("fleet: and for no others", "no device of the group" in json.dumps(answer.message), str(answer.message)[:400])
+    os.kill(shared[0], signal.SIGKILL)
+
+    def answers():
+        try:
+            return edge.call("network.yang.get", path="/ietf-interfaces:interfaces")["structuredContent"]["answered"] == 2
+        except RuntimeError:
+            return False
+
+    back = until(20, answers)
+    report.check("fleet: after the death of the process all its devices come back, from one process", back is not None and len(processes("fleet")) == 1,
+                 f"{back} {processes('fleet')}")
+
+
 def run(report, oracle):
     """Starts a gate in front of the device, and checks the rules."""
     with Gateway("fleet", {}, config=configuration()) as gateway:
         report.guard("fleet/paths", lambda: paths(report, gateway, oracle))
         report.guard("fleet/windows", lambda: windows(report, gateway))
         report.guard("fleet/freezes", lambda: freezes(report, gateway, oracle))
+        report.guard("fleet/groups", lambda: groups(report, gateway))

@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::places::person;
 use crate::printable::printable;
 use crate::table::{self, Align};
-use crate::{places, threads};
+use crate::{files, places, threads};
 
 /// Serves network devices, and shows and settles their changes.
 #[derive(Args)]
@@ -40,6 +40,9 @@ enum DeviceCommand {
         /// Name of the device
         name: String,
     },
+    /// Serve the devices that stand in groups, each over a connection to a socket
+    #[command(hide = true)]
+    Fleet,
     /// Refuse every new change of a device, a group or all devices, at once
     Freeze(freeze::FreezeBegin),
     /// Restore a device when nobody confirms
@@ -153,6 +156,7 @@ impl Device {
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
+            DeviceCommand::Fleet => fleet(output),
             DeviceCommand::Freeze(begin) => begin.run(place, output),
             DeviceCommand::Unfreeze(end) => end.run(place, output),
             DeviceCommand::Guard(handover) => {
@@ -194,6 +198,26 @@ fn serve(handover: &Handover, compat: Compat) -> Result<(), Failure> {
     // A read of standard input can't be taken back, and nobody waits for it.
     runtime.shutdown_background();
     served.map_err(|error| Failure::Failed(format!("the device lost its client: {error}")))
+}
+
+/// Serves devices in groups until standard input ends: the gate that started this is gone then.
+fn fleet(output: &Output) -> Result<(), Failure> {
+    let path = std::env::var_os("BANYAN_SOCKET").ok_or_else(|| Failure::Usage("a gate starts this, and names a socket".to_owned()))?;
+    let state = places::state_dir()?;
+    files::raise_limit();
+    let runtime = threads::serving()?;
+    let ended = runtime.block_on(async {
+        let failed = |error: std::io::Error| Failure::Failed(format!("{} can't be used: {error}", path.display()));
+        let listener = tokio::net::UnixListener::bind(&path).map_err(failed)?;
+        output.line("listening")?;
+        let (mut input, mut sink) = (tokio::io::stdin(), tokio::io::sink());
+        tokio::select! {
+            () = netdev::serve_fleet(listener, state, netdev::Compat::Auto) => Ok(()),
+            read = tokio::io::copy(&mut input, &mut sink) => read.map(drop).map_err(failed),
+        }
+    });
+    runtime.shutdown_background();
+    ended
 }
 
 fn configuration(place: &Place) -> Result<Config, Failure> {

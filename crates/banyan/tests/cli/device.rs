@@ -45,6 +45,16 @@ fn devices_of_an_inventory_share_a_template() {
 }
 
 #[test]
+fn a_group_named_like_a_server_gets_an_ending() {
+    let home = Home::new();
+    home.write("hosts.ini", "[r2]\nr1 ansible_user=ops ansible_network_os=frr\n[r1]\nr3 ansible_user=ops ansible_network_os=frr\n");
+    home.write("banyan.toml", CONFIG);
+    let written = home.run(&["device", "import", "hosts.ini", "--write", "--json"]).exits(0).json();
+    assert_eq!(written["groups"], serde_json::json!(["r1-group", "r2-group"]));
+    home.run(&["check"]).exits(0);
+}
+
+#[test]
 fn an_inventory_that_is_none_is_refused() {
     let home = Home::new();
     home.write("x.yaml", "a: 1\n");

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn ax_10_an_overlong_name_is_left_out_with_a_note() {
-        let process = Process { command: "x".into(), args: vec![], env: Default::default(), pass_env: vec![], cwd: None };
+        let process = Process { command: "x".into(), args: vec![], env: Default::default(), pass_env: vec![], cwd: None, shared: None };
         let mount = Mount::new(Segment::nearest("infra"), Transport::Stdio(process), "test");
         let entry = |key: String| (Entry { key: key.clone(), raw: "{}".into() }, Arc::from(key), Vec::new());
         let segments = |last: usize| [["a".repeat(63), "b".repeat(63), "c".repeat(63)].join("."), "d".repeat(last)].join(".");

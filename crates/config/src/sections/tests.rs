@@ -105,6 +105,7 @@ fn a_child_process_is_lowered_with_its_secrets_as_references() {
             env: [("DEBUG".to_owned(), reference("1")), ("TOKEN".to_owned(), reference("${keyring:files}"))].into(),
             pass_env: vec!["AWS_*".into()],
             cwd: Some("/home/ada/project".into()),
+            shared: None,
         }
     );
     assert_eq!((files.era, files.sharing), (Some(banyan_model::Era::Stateless), Sharing::Never));

@@ -118,8 +118,12 @@ impl Dialer {
         let mut era = mount.config.era;
         loop {
             let limit = mount.gate.limits().response_bytes;
-            let carrier = process::start(child, &*self.upstreams.sources, &mount.connections.stderr, limit, PROBE)
-                .map_err(UpstreamError::Unreachable)?;
+            let (sources, stderr) = (&*self.upstreams.sources, &mount.connections.stderr);
+            let carrier = match &child.shared {
+                None => process::start(child, sources, stderr, limit, PROBE),
+                Some(shared) => self.upstreams.shared.open(child, shared, sources, stderr, (limit, PROBE)).await,
+            };
+            let carrier = carrier.map_err(UpstreamError::Unreachable)?;
             let (close, ended) = (carrier.close.clone(), carrier.ended.clone());
             let _closes_on_drop = close.clone().drop_guard();
             match pipe::open(Pipe::new(era, identity.clone()), carrier, inbox.clone()).await {

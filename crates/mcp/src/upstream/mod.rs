@@ -4,6 +4,7 @@
 
 pub mod connect;
 pub mod connection;
+pub mod fleet;
 pub mod http;
 pub mod listening;
 pub mod mounting;

@@ -12,6 +12,7 @@ use mcp_proto::catalog::Kind;
 use runtime::tls::Connector;
 
 use crate::upstream::connect::Dialer;
+use crate::upstream::fleet::SharedProcesses;
 use crate::upstream::origins::Origins;
 use crate::upstream::supervise::supervise;
 use call::judge::gate::Gate;
@@ -26,6 +27,8 @@ pub struct Upstreams {
     pub sources: Arc<dyn Sources>,
     /// Openers of upstreams other than MCP servers.
     pub families: Vec<Arc<dyn Family>>,
+    /// Processes that serve several mounts.
+    pub shared: SharedProcesses,
     /// Directory of upstreams' tokens.
     pub state_dir: PathBuf,
 }

@@ -12,8 +12,8 @@ use config::resolved::Process;
 use config::secret::Sources;
 use mcp_proto::glob::Glob;
 use mcp_proto::lines::{Line, Lines};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -125,7 +125,7 @@ fn cannot_start(process: &Process, error: &std::io::Error) -> String {
     format!("{program} could not be started: {error}")
 }
 
-async fn write_lines(mut stdin: ChildStdin, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
+pub(super) async fn write_lines<W: AsyncWrite + Unpin>(mut stdin: W, mut messages: mpsc::Receiver<Bytes>, close: CancellationToken) {
     let mut batch = Vec::new();
     let mut out = BytesMut::new();
     loop {
@@ -154,7 +154,7 @@ fn push_line(message: &[u8], out: &mut BytesMut) {
     out.extend_from_slice(b"\n");
 }
 
-async fn read_lines(mut stdout: ChildStdout, limit: usize, incoming: mpsc::Sender<ServerInput>) {
+pub(super) async fn read_lines<R: AsyncRead + Unpin>(mut stdout: R, limit: usize, incoming: mpsc::Sender<ServerInput>) {
     let mut lines = Lines::new(limit);
     loop {
         lines.buffer().reserve(16 << 10);
@@ -288,6 +288,7 @@ mod tests {
             env: [("OWN".to_owned(), config::secret::SecretRef::plain("set"))].into(),
             pass_env: vec!["CARGO_PKG_N*".into()],
             cwd: None,
+            shared: None,
         };
         let told = command(&process, &SystemSources).unwrap().output().await.unwrap();
         let told = String::from_utf8(told.stdout).unwrap();

@@ -55,7 +55,8 @@ impl Mailbox {
         let hex: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut files = Vec::new();
         for source in sources {
-            let file = dir.join(format!("{}@{device}.{}", source.to_canonical(), std::process::id()));
+            // A device that is configured anew in the same process has a mailbox of its own before the old one is gone.
+            let file = dir.join(format!("{}@{device}.{}.{}", source.to_canonical(), &hex[..8], std::process::id()));
             whole::replace_for_now(&file, format!("{port} {hex}\n").as_bytes(), Readers::Owner)?;
             files.push(file);
         }

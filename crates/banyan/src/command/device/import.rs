@@ -82,6 +82,8 @@ enum ImportStatus {
 /// New sections, by name.
 #[derive(Default)]
 struct NewSections {
+    /// Names of all devices of the inventory.
+    names: BTreeSet<String>,
     devices: BTreeMap<String, Table>,
     groups: BTreeSet<String>,
     secrets: Vec<String>,
@@ -93,7 +95,8 @@ impl InventoryImport {
         let mut document = Document::open(place)?;
         let config = document.parsed()?;
         let template = self.template_keys(&mut document)?;
-        let mut new = NewSections::default();
+        let names = inventory.devices.iter().map(|device| suggest::segment(&device.name).to_string());
+        let mut new = NewSections { names: names.collect(), ..NewSections::default() };
         let devices: Vec<ImportedDevice> =
             inventory.devices.iter().map(|device| self.imported(device, &config, &template, &mut new)).collect();
         let preview = new.text();
@@ -152,13 +155,14 @@ impl InventoryImport {
     ) -> ImportedDevice {
         let segment = suggest::segment(&device.name);
         let name = segment.to_string();
+        let groups: Vec<String> = device.groups.iter().map(|group| group_name(group, config, &new.names)).collect();
         let line = |status, reason: Option<String>| ImportedDevice {
             name: name.clone(),
             given: device.name.clone(),
             status,
             reason,
             address: Some(address(device)),
-            groups: device.groups.iter().map(|group| suggest::segment(group).to_string()).collect(),
+            groups: groups.clone(),
         };
         if new.devices.contains_key(&name) {
             let reason = format!("another device of the inventory is named `{name}` here too");
@@ -167,7 +171,7 @@ impl InventoryImport {
         if config.mounts.contains_key(&segment) {
             return line(ImportStatus::Kept, Some("the configuration has a section of this name".to_owned()));
         }
-        match self.section(&name, device, template) {
+        match self.section((&name, device), template, &groups) {
             Ok((table, wants_secret)) => {
                 new.secrets.extend(wants_secret.then(|| name.clone()));
                 let line = line(ImportStatus::New, None);
@@ -180,13 +184,18 @@ impl InventoryImport {
     }
 
     /// The section of a device, and if the section refers to a password in the keyring; or the reason why there can be none.
-    fn section(&self, name: &str, device: &InventoryDevice, template: &BTreeMap<String, String>) -> Result<(Table, bool), String> {
+    fn section(
+        &self,
+        (name, device): (&str, &InventoryDevice),
+        template: &BTreeMap<String, String>,
+        groups: &[String],
+    ) -> Result<(Table, bool), String> {
         let mut table = Table::new();
         let has = |key: &str| template.contains_key(key);
         if let Some(template) = &self.template {
             table["template"] = value(template);
         }
-        let groups: Array = device.groups.iter().map(|group| suggest::segment(group).to_string()).collect();
+        let groups: Array = groups.iter().collect();
         if !groups.is_empty() {
             table["groups"] = value(groups);
         }
@@ -218,6 +227,17 @@ impl InventoryImport {
             wants_secret = true;
         }
         Ok((table, wants_secret))
+    }
+}
+
+/// Name of a group here: a group is a server in the tree as well, so a name that another server has gets an ending.
+fn group_name(given: &str, config: &Config, devices: &BTreeSet<String>) -> String {
+    let segment = suggest::segment(given);
+    let is_free = !devices.contains(segment.as_str()) && !config.mounts.contains_key(&segment);
+    if is_free || is_group(segment.as_str(), config) {
+        segment.to_string()
+    } else {
+        suggest::segment(&format!("{segment}-group")).to_string()
     }
 }
 

@@ -55,6 +55,7 @@ fn transport_fields(old: &Transport, new: &Transport) -> Vec<&'static str> {
             ("env", old.env != new.env),
             ("pass_env", old.pass_env != new.pass_env),
             ("cwd", old.cwd != new.cwd),
+            ("shared", old.shared != new.shared),
         ]),
         (Transport::Http(old), Transport::Http(new)) | (Transport::Sse(old), Transport::Sse(new)) => remote_fields(old, new),
         (Transport::Http(old), Transport::Sse(new)) | (Transport::Sse(old), Transport::Http(new)) => {

@@ -114,7 +114,7 @@ impl FileReading<'_> {
         let env = env.map(|(key, value)| self.variable(name, key, value)).collect();
         let pass_env = mount.pass_env.as_ref().map(|names| self.globs(names.get())).unwrap_or_default();
         let cwd = mount.cwd.as_ref().map(|cwd| self.path(cwd));
-        Process { command: command.get().clone(), args, env, pass_env, cwd }
+        Process { command: command.get().clone(), args, env, pass_env, cwd, shared: None }
     }
 
     fn variable(&mut self, mount: &str, key: &At<String>, value: &At<String>) -> (String, SecretRef) {

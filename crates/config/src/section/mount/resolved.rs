@@ -146,6 +146,8 @@ pub struct Process {
     /// Globs over names of our own variables to pass on, besides the built-in names (PATH, HOME, LANG …).
     pub pass_env: Vec<String>,
     pub cwd: Option<PathBuf>,
+    /// Arguments of one process for this and other servers, which gets `args` and `env` of each over a socket; `None`: a process of its own.
+    pub shared: Option<Vec<String>>,
 }
 
 /// Sharing of a session or process of an upstream among clients of the initialize era.

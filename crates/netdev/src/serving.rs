@@ -1,0 +1,38 @@
+//! A device as a server on a pipe, with the look at its deadline beside. Opens no device.
+
+use std::sync::Arc;
+
+use crate::device::{Compat, Device};
+use crate::guard;
+use crate::site::Site;
+
+/// Longest time for a first look at a device.
+const FIRST: std::time::Duration = std::time::Duration::from_millis(1500);
+
+/// Serves a device to a client on a pipe, until `input` ends, in the dialect of `compat`.
+///
+/// # Errors
+/// Reading or writing failed.
+pub async fn serve<R, W>(site: Site, compat: Compat, input: R, output: W) -> std::io::Result<()>
+where
+    R: tokio::io::AsyncRead + Unpin,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    serve_site(Arc::new(site), compat, input, output).await
+}
+
+pub(crate) async fn serve_site<R, W>(site: Arc<Site>, compat: Compat, input: R, output: W) -> std::io::Result<()>
+where
+    R: tokio::io::AsyncRead + Unpin,
+    W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    // The capabilities of the server are those of the device, so the device is asked first; one that is slow or away is served all the same.
+    if let Ok(netconf) = site.backend.netconf() {
+        drop(tokio::time::timeout(FIRST, netconf.reach()).await);
+    }
+    let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
+    site.intake.begin();
+    let served = mcp_server::run(Arc::new(Device::new(site, compat)), input, output).await;
+    watching.abort();
+    served
+}
