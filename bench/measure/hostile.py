@@ -95,6 +95,7 @@ def member(before, after, name="a"):
 FRAMES = {
     "annotation": member(b'{"name":"a","_meta":', b"}", "_meta") | member(b'{"name":"a","annotations":{"title":', b"}}", "title"),
     "arguments": member(b'{"path":', b"}"),
+    "bird": {"answer": (BYTES | LINES | {"lines": again("/etc/bird.conf:1:1 a\n"), "waits": again("Configuration unconfirmed\n")}, b"BIRD 2.0.12 ready.\n", b"")},
     "canonical": member(b'{"b":1,"a":', b"}"),
     "capability": {"pattern": (STRINGS, b"chat/", b"\nchat/x"), "kind": (STRINGS, b"*\nchat/", b""), "both": (STRINGS, b"mcp/*:", b"\nmcp/request:a")},
     "challenge": {"error": (STRINGS, b'\x01\x91Bearer error="', b'"'), "scope": (STRINGS, b'\x01\x91Bearer scope="', b'"')},

@@ -56,6 +56,12 @@ pub(crate) struct Device {
     /// Directory of `vtysh`. Default: `/usr/bin`.
     #[schemars(example = &"/usr/bin")]
     bindir: Option<String>,
+    /// Control socket of BIRD. Default: `/run/bird/bird.ctl`.
+    #[schemars(example = &"/run/bird/bird.ctl")]
+    socket: Option<String>,
+    /// Configuration file of BIRD. Default: `/etc/bird/bird.conf`.
+    #[schemars(example = &"/etc/bird/bird.conf")]
+    file: Option<At<String>>,
     /// Host of a device that is reached over the network, with a port or without: 22 for `ssh` and `frr`, 830 for `netconf`, 161 for `snmp`.
     #[schemars(example = &"10.0.0.1")]
     address: Option<At<String>>,
@@ -172,6 +178,8 @@ impl Device {
             backend: own.backend.or(shared.backend),
             pathspace: own.pathspace.or(shared.pathspace),
             bindir: own.bindir.or(shared.bindir),
+            socket: own.socket.or(shared.socket),
+            file: own.file.or(shared.file),
             address: own.address.or(shared.address),
             user: own.user.or(shared.user),
             password: own.password.or(shared.password),
@@ -223,7 +231,7 @@ impl Device {
         let backend = self.backend.unwrap_or_default();
         if backend == Backend::Snmp {
             self.check_snmp(name, reading);
-        } else if backend != Backend::Frr || self.address.is_some() {
+        } else if !matches!(backend, Backend::Frr | Backend::Bird) || self.address.is_some() {
             self.check_login(name, reading);
         }
         DeviceSettings {
@@ -232,9 +240,15 @@ impl Device {
             user: self.user.clone(),
             key: self.key.as_ref().map(|key| reading.path(key)),
             host_key: self.host_key.clone(),
-            dialect: self.dialect.as_ref().map_or(defaults.dialect, |dialect| dialect.get().clone()),
+            dialect: match (&self.dialect, backend) {
+                (_, Backend::Bird) => "bird".to_owned(),
+                (Some(dialect), _) => dialect.get().clone(),
+                (None, _) => defaults.dialect,
+            },
             pathspace: self.pathspace.clone(),
             bindir: self.bindir.clone(),
+            socket: self.socket.clone(),
+            file: self.file.as_ref().map(|file| reading.path(file)),
             confirm_within,
             longest_window,
             confirmation: self.confirmation.unwrap_or_default(),

@@ -50,6 +50,12 @@ pub struct DeviceSettings {
     /// Origin of confirmations.
     #[serde(default)]
     pub confirmation: Confirmation,
+    /// Control socket of a program on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    /// Configuration file of a program on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// Nothing is ever changed.
     #[serde(default)]
     pub read_only: bool,
@@ -189,6 +195,8 @@ pub enum Backend {
     Frr,
     /// A command line over SSH.
     Ssh,
+    /// BIRD on this machine, through `birdc`.
+    Bird,
     /// NETCONF over SSH.
     Netconf,
     /// SNMP v2c or v3.
@@ -244,6 +252,8 @@ impl DeviceSettings {
             confirm_within: confirm_within(),
             longest_window: window(),
             confirmation: Confirmation::default(),
+            socket: None,
+            file: None,
             read_only: false,
             accept_no_rollback: false,
             allow_commands: Vec::new(),

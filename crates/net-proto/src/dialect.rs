@@ -34,6 +34,9 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("vrp", include_str!("dialect/vrp.toml")),
 ];
 
+/// Dialects of programs on this machine, which no configuration names.
+const OF_PROGRAMS: [(&str, &str); 1] = [("bird", include_str!("dialect/bird.toml"))];
+
 /// Bytes of a dialect file, and of the program that each of its expressions becomes.
 const LONGEST_FILE: usize = 256 << 10;
 const LARGEST_EXPRESSION: usize = 1 << 20;
@@ -148,9 +151,11 @@ impl Dialect {
 
     /// The dialect built in under this name, the same for all devices: its expressions are large, and slow to compile.
     pub fn named(name: &str) -> Option<Arc<Self>> {
-        static MADE: [OnceLock<Option<Arc<Dialect>>>; 4] = [const { OnceLock::new() }; 4];
-        let number = BUILT_IN.iter().position(|(known, _)| *known == name)?;
-        MADE[number].get_or_init(|| Self::from_toml(BUILT_IN[number].1).ok().map(Arc::new)).clone()
+        static MADE: [OnceLock<Option<Arc<Dialect>>>; BUILT_IN.len() + OF_PROGRAMS.len()] =
+            [const { OnceLock::new() }; BUILT_IN.len() + OF_PROGRAMS.len()];
+        let mut all = BUILT_IN.iter().chain(&OF_PROGRAMS).zip(&MADE);
+        let ((_, text), made) = all.find(|((known, _), _)| *known == name)?;
+        made.get_or_init(|| Self::from_toml(text).ok().map(Arc::new)).clone()
     }
 
     /// The file of a dialect built in, for people to start from.

@@ -49,7 +49,7 @@ async fn release(site: &Site, record: &ChangeRecord) {
     match &site.backend {
         DeviceWay::Hosted(_) => drop(confirm(site, change).await),
         DeviceWay::Ssh(ssh) if !ssh.has_candidate() => drop(confirm(site, change).await),
-        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) => {}
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Bird(_) => {}
     }
 }
 
@@ -66,6 +66,8 @@ async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
             }
             armed
         }
+        // One command applies the change and sets the timer.
+        DeviceWay::Bird(_) => Ok(()),
         // The commands of the change begin with the timer of the device.
         DeviceWay::Ssh(ssh) if ssh.has_timer() => Ok(()),
         DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) => guard::start(site),
@@ -77,6 +79,7 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
         DeviceWay::Netconf(netconf) => netconf.commit(u32::try_from(left(change)).unwrap_or(u32::MAX), persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Ssh(ssh) => ssh.apply(change, left(change)).await,
+        DeviceWay::Bird(bird) => bird.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(change.snapshot.as_deref().unwrap_or_default(), &change.candidate)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, &change.candidate, lock).await,
     }
@@ -87,6 +90,7 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Netconf(netconf) => netconf.confirm(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
         DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
+        DeviceWay::Bird(bird) => bird.confirm().await,
         DeviceWay::Frr(_) | DeviceWay::Snmp(_) => Ok(()),
     }
 }
@@ -102,6 +106,7 @@ async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock
         DeviceWay::Netconf(netconf) => netconf.cancel(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
         DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
+        DeviceWay::Bird(bird) => bird.undo(persist(change)?).await,
         // What the change did not touch is left as it is.
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(&change.candidate, snapshot)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, snapshot, lock).await,
@@ -127,6 +132,7 @@ async fn save(site: &Site) -> Result<(), Fault> {
         DeviceWay::Frr(frr) => frr.save().await,
         DeviceWay::Hosted(frr) => frr.save().await,
         DeviceWay::Ssh(ssh) => ssh.save().await,
+        DeviceWay::Bird(bird) => bird.save().await,
         DeviceWay::Snmp(_) => Err(Fault::new(Code::ConfigIncompatible, "SNMP has no word for saving")),
     }
 }

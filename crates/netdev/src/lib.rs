@@ -3,6 +3,7 @@
 //! Every decision is made in `net-proto`. The gate knows nothing of devices: a device is a server like any other.
 
 mod backend;
+mod bird;
 mod clock;
 mod command;
 mod datastore;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use equipment::{Confirmation, DeviceSecrets, DeviceSettings};
 use net_proto::change::{
-    Author, ChangeOutcome, ChangeRecord, DeviceChange, Edits, Phase, Reason, Terms, Transaction, adopt, diff, discard, edit, edits_of,
-    take_over,
+    Author, ChangeOutcome, ChangeRecord, ConfigForm, DeviceChange, Edits, Phase, Reason, Terms, Transaction, TriedEdits, adopt, diff,
+    discard, edit, edits_of, take_over,
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
@@ -194,6 +194,9 @@ impl Site {
         let author = Author { device: &self.settings.name, who };
         let Some(device) = self.backend.candidate_line() else {
             let running = self.backend.running().await?;
+            if self.backend.is_text() {
+                return Ok((self.whole(author, edits, &running)?, running));
+            }
             return Ok((edit(&self.store.load()?, author, edits, &running, self.dialect.grammar(), &now())?, running));
         };
         let record = self.store.load()?;
@@ -210,6 +213,16 @@ impl Site {
         Ok((adopt(&record, author, tried, &now())?, running))
     }
 
+    /// The record with a whole text as the candidate.
+    fn whole(&self, author: Author<'_>, edits: Edits, running: &str) -> Result<ChangeRecord, Fault> {
+        let Edits::Whole(candidate) = edits else {
+            let detail = "the configuration of this device is one text: push a whole one by network.file.push";
+            return Err(Fault::new(Code::ConfigIncompatible, detail));
+        };
+        let tried = TriedEdits { form: ConfigForm::Text, edits: Vec::new(), running: running.to_owned(), candidate };
+        adopt(&self.store.load()?, author, tried, &now())
+    }
+
     /// Lets the device check the syntax of a candidate, where it can.
     async fn validate(&self, candidate: &str) -> Result<(), Fault> {
         match &self.backend {
@@ -220,6 +233,7 @@ impl Site {
                 checked
             }
             DeviceWay::Hosted(frr) => frr.validate(candidate).await,
+            DeviceWay::Bird(bird) => bird.validate(candidate).await,
             DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) => Ok(()),
         }
     }
@@ -405,7 +419,9 @@ impl Site {
                 let detail = format!("a line holds {MARK} where a secret was hidden: write the secret, or leave the line out");
                 return Err(Fault::new(Code::ConfigIncompatible, detail).at(line));
             }
-            role.permit(DeviceAction::ConfigLine(self.dialect.config_line(line)?))?;
+            // A text is put in a file, where no line leads out of it.
+            let line = if self.backend.is_text() { line } else { self.dialect.config_line(line)? };
+            role.permit(DeviceAction::ConfigLine(line))?;
         }
         Ok(())
     }

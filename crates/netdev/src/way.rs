@@ -8,6 +8,7 @@ use net_proto::fault::{Code, Fault};
 use net_proto::snmp::named;
 
 use crate::backend::Frr;
+use crate::bird::Bird;
 use crate::hosted::HostedFrr;
 use crate::netconf::Netconf;
 use crate::snmp::Snmp;
@@ -21,6 +22,7 @@ pub(crate) enum DeviceWay {
     Ssh(Ssh),
     Netconf(Netconf),
     Snmp(Snmp),
+    Bird(Bird),
 }
 
 impl DeviceWay {
@@ -31,6 +33,7 @@ impl DeviceWay {
             Backend::Frr => Self::Frr(Frr::new(settings, dialect)),
             Backend::Ssh => Self::Ssh(Ssh::new(settings, dialect, password)),
             Backend::Netconf => Self::Netconf(Netconf::new(settings, password)),
+            Backend::Bird => Self::Bird(Bird::new(settings, dialect)),
             Backend::Snmp => Self::Snmp(Snmp::new(settings, secrets)),
         }
     }
@@ -41,6 +44,7 @@ impl DeviceWay {
             Self::Frr(frr) => frr.exec(command).await,
             Self::Hosted(frr) => frr.exec(command).await,
             Self::Ssh(ssh) => ssh.exec(command).await,
+            Self::Bird(bird) => bird.exec(command).await,
             Self::Netconf(netconf) => Ok(netconf.data(command, true).await?.0.text()),
             Self::Snmp(snmp) => Ok(named(&snmp.data(command).await?).to_string()),
         }
@@ -52,6 +56,7 @@ impl DeviceWay {
             Self::Frr(frr) => frr.running().await,
             Self::Hosted(frr) => frr.running().await,
             Self::Ssh(ssh) => ssh.running().await,
+            Self::Bird(bird) => bird.running().await,
             Self::Netconf(netconf) => netconf.running().await,
             Self::Snmp(snmp) => snmp.running().await,
         }
@@ -66,7 +71,11 @@ impl DeviceWay {
         if let Self::Snmp(snmp) = self {
             return snmp.description().await;
         }
-        let command = if let Self::Ssh(ssh) = self { ssh.version_command() } else { "show version" };
+        let command = match self {
+            Self::Ssh(ssh) => ssh.version_command(),
+            Self::Bird(_) => "show status",
+            Self::Frr(_) | Self::Hosted(_) | Self::Netconf(_) | Self::Snmp(_) => "show version",
+        };
         Ok(self.exec(command).await?.lines().next().unwrap_or_default().to_owned())
     }
 
@@ -79,7 +88,7 @@ impl DeviceWay {
     pub(crate) fn frr(&self) -> Option<&Frr> {
         match self {
             Self::Frr(frr) => Some(frr),
-            Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Snmp(_) => None,
+            Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Snmp(_) | Self::Bird(_) => None,
         }
     }
 
@@ -90,7 +99,7 @@ impl DeviceWay {
     pub(crate) fn netconf(&self) -> Result<&Netconf, Fault> {
         match self {
             Self::Netconf(netconf) => Ok(netconf),
-            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Snmp(_) => {
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Snmp(_) | Self::Bird(_) => {
                 let detail = "this device has no YANG server: use network.cli.exec and network.cli.configure";
                 Err(Fault::new(Code::ConfigIncompatible, detail))
             }
@@ -101,13 +110,13 @@ impl DeviceWay {
     pub(crate) fn snmp(&self) -> Option<&Snmp> {
         match self {
             Self::Snmp(snmp) => Some(snmp),
-            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) => None,
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Bird(_) => None,
         }
     }
 
     /// Has the device a command line here?
     pub(crate) fn has_command_line(&self) -> bool {
-        matches!(self, Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_))
+        matches!(self, Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Bird(_))
     }
 
     /// Checks that something would take a change of the device back.
@@ -116,7 +125,7 @@ impl DeviceWay {
     /// -32087: nothing would. A device over NETCONF and a login without a shell are asked when a change is made.
     pub(crate) fn check_undo(&self) -> Result<(), Fault> {
         match self {
-            Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) => Ok(()),
+            Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) | Self::Bird(_) => Ok(()),
             Self::Ssh(ssh) => ssh.check_undo(),
             Self::Snmp(snmp) if snmp.accepts_no_rollback => Ok(()),
             Self::Snmp(_) => {
@@ -130,7 +139,7 @@ impl DeviceWay {
     /// Does the device itself take an unconfirmed change back?
     pub(crate) fn has_timer(&self) -> bool {
         match self {
-            Self::Netconf(_) | Self::Hosted(_) => true,
+            Self::Netconf(_) | Self::Hosted(_) | Self::Bird(_) => true,
             Self::Ssh(ssh) => ssh.has_timer(),
             Self::Frr(_) | Self::Snmp(_) => false,
         }
@@ -146,6 +155,11 @@ impl DeviceWay {
             return Err(Fault::new(Code::ConfigIncompatible, detail));
         }
         self.check_undo()
+    }
+
+    /// Is the configuration one text, and no lines that commands could be merged into?
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self, Self::Bird(_))
     }
 
     /// The device, where it makes candidates of commands by itself.

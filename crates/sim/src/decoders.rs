@@ -22,9 +22,10 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 62] = [
+pub const ALL: [(&str, Check); 63] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
+    ("bird", network::bird),
     ("canonical", audit::form),
     ("capability", rooms::capability),
     ("certificate", trust::certificate),

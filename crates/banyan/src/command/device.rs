@@ -88,7 +88,7 @@ struct AddedDevice {
     /// The name in front of its tools
     name: String,
     /// The way to it: an FRR on this machine, a command line over SSH, NETCONF, or SNMP
-    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "netconf", "snmp"])]
+    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "bird", "netconf", "snmp"])]
     backend: String,
     /// Path space of FRR, as `vtysh -N` takes it
     #[arg(long)]

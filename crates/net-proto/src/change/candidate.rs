@@ -129,7 +129,7 @@ pub fn take_over(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRe
 pub fn diff(running: &str, change: &DeviceChange, grammar: &Grammar) -> String {
     match change.form {
         ConfigForm::Lines => unified(&Tree::read(running).write(grammar), &change.candidate),
-        ConfigForm::Data | ConfigForm::Objects => unified(running, &change.candidate),
+        ConfigForm::Data | ConfigForm::Objects | ConfigForm::Text => unified(running, &change.candidate),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::Tree;
+use super::text::{Tree, unified};
 use crate::netconf::{MOST_DIFFERENCES, XmlTree};
 
 /// Differences in a message for people.
@@ -26,6 +26,8 @@ pub enum ConfigForm {
     Lines,
     /// An element a line.
     Data,
+    /// A text as it is, in which order and blanks may count.
+    Text,
     /// An object a line, each with a value of its own. Objects that others have made do not count.
     Objects,
 }
@@ -38,6 +40,13 @@ impl ConfigForm {
             Self::Objects => {
                 let shown: BTreeSet<&str> = shown.lines().collect();
                 wanted.lines().filter(|line| !shown.contains(line)).map(|line| format!("-{line}")).take(MOST_DIFFERENCES).collect()
+            }
+            Self::Text if wanted == shown => Vec::new(),
+            Self::Text => {
+                let changes = unified(wanted, shown);
+                let changed = changes.lines().skip(2).filter(|line| line.starts_with(['-', '+']) && line.len() > 1);
+                let told: Vec<String> = changed.map(|line| format!("{} {}", &line[..1], line[1..].trim())).collect();
+                if told.is_empty() { vec!["blank lines differ".to_owned()] } else { told }
             }
             Self::Data => match (XmlTree::parse(wanted), XmlTree::parse(shown)) {
                 (Ok(wanted), Ok(shown)) => wanted.differences(&shown),
@@ -55,7 +64,7 @@ impl ConfigForm {
     /// lack of one. In lines, parts can't be told from work of others.
     pub fn holds_part(self, old: &str, new: &str, shown: &str) -> bool {
         match self {
-            Self::Lines => return true,
+            Self::Lines | Self::Text => return true,
             Self::Data => {}
             Self::Objects => {
                 let made = self.differences(new, old);
@@ -93,6 +102,8 @@ mod tests {
             !ConfigForm::Data.is_restored(&old, &config("old", "9000")) && ConfigForm::Data.is_restored(&old, &old.replace("><", ">\n<"))
         );
         assert!(!ConfigForm::Lines.is_restored("a\nb\n", "b\na\n"));
+        assert_eq!(ConfigForm::Text.differences("a {\n b;\n}\n", "a {\n c;\n}\n"), ["- b;", "+ c;"]);
+        assert!(ConfigForm::Text.differences("a\n", "a\n").is_empty() && !ConfigForm::Text.differences("a\n", "a\n\n").is_empty());
     }
 
     #[test]

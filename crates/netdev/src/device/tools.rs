@@ -84,6 +84,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         DeviceWay::Ssh(ssh) if ssh.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
         DeviceWay::Ssh(ssh) if ssh.has_candidate() => &[2, 3, 7],
         DeviceWay::Ssh(_) => &[2, 3],
+        DeviceWay::Bird(_) => &[1, 2, 3],
         DeviceWay::Netconf(_) => &[0, 1, 7],
         DeviceWay::Snmp(snmp) if snmp.accepts_no_rollback => &[0, 1, 7],
         DeviceWay::Snmp(_) => &[0, 1, 3, 4, 5, 7],

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use net_proto::bird;
 use net_proto::dialect::{CommandClass, Dialect, Terminal, TerminalEvent};
 use net_proto::inventory::{Inventory, InventoryFile};
 use net_proto::log::{Arrival, FileLines, LogFramer, LogMessage};
@@ -37,6 +38,20 @@ pub(super) fn dialect_file(data: &[u8]) {
         Ok(dialect) => assert!(dialect.command("show\nend").is_err()),
         Err(refused) => assert!(!refused.to_string().is_empty()),
     }
+}
+
+/// An answer of `birdc` is read within itself, and a configuration comes out as it was before it named its change.
+pub(super) fn bird(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    assert!(bird::answer(&text).len() <= text.len());
+    let waits = bird::is_unconfirmed(&text) || bird::is_confirmed(&text);
+    assert!(!waits || text.starts_with("BIRD "), "an answer of something that is not BIRD");
+    assert!(!bird::refusal(&text, "/etc/bird.conf").contains('\n'));
+    if let Ok(Some(change)) = bird::running_change(&text, true) {
+        assert!(!change.is_empty() && text.contains(change));
+    }
+    let change = bird::running_change(&text, false).unwrap_or_else(Some).unwrap_or("none");
+    assert_eq!(bird::without_change(&bird::with_change(&text, change), change), Some(&*text));
 }
 
 /// The first byte is the length of the pieces. Messages on the draft's own transport are bounded, and come out of their frames again.

@@ -1,0 +1,97 @@
+//! Answers of `birdc`, and the name that a configuration of BIRD has for the change that made it. Runs nothing.
+
+/// Constant that names the change which BIRD runs.
+const MARKER: &str = "BANYAN_CHANGE";
+
+/// Command that asks BIRD for the change that it runs.
+pub fn asking_for_change() -> String {
+    format!("eval {MARKER}")
+}
+
+/// Configuration that names its change in its last line.
+pub fn with_change(text: &str, change: &str) -> String {
+    format!("{text}{}", last_line(change))
+}
+
+/// Configuration without the line that names `change`; `None` where it names another one or none.
+pub fn without_change<'text>(text: &'text str, change: &str) -> Option<&'text str> {
+    text.strip_suffix(&last_line(change))
+}
+
+/// Text of an answer, below the greeting; nothing where BIRD did not greet.
+pub fn answer(printed: &str) -> &str {
+    let below = printed.split_once('\n').map_or("", |(greeting, rest)| if greeting.starts_with("BIRD ") { rest } else { "" });
+    below.strip_prefix("Access restricted\n").unwrap_or(below)
+}
+
+/// Change that BIRD says it runs; `None` where its configuration names none.
+///
+/// # Errors
+/// The words of BIRD, where it did not say.
+pub fn running_change(printed: &str, is_success: bool) -> Result<Option<&str>, &str> {
+    let said = answer(printed).lines().last().unwrap_or_default().trim();
+    match is_success {
+        true => Ok(Some(said).filter(|said| !said.is_empty())),
+        // A constant that is not defined is a word out of place.
+        false if said.contains("syntax error") => Ok(None),
+        false => Err(said),
+    }
+}
+
+/// Does BIRD wait for a confirmation?
+pub fn is_unconfirmed(status: &str) -> bool {
+    answer(status).lines().any(|line| line.starts_with("Configuration unconfirmed"))
+}
+
+/// Did BIRD take a confirmation?
+pub fn is_confirmed(printed: &str) -> bool {
+    answer(printed).lines().any(|line| line.starts_with("Reconfiguration confirmed"))
+}
+
+/// Words of BIRD about a configuration in `file` that it refused: the line and the reason, where it names them.
+pub fn refusal<'text>(printed: &'text str, file: &str) -> &'text str {
+    let said = answer(printed);
+    let placed = said.lines().find_map(|line| line.strip_prefix(file)?.strip_prefix(':'));
+    placed.or_else(|| said.lines().last()).unwrap_or_default().trim()
+}
+
+fn last_line(change: &str) -> String {
+    format!("\ndefine {MARKER} = \"{change}\";\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nm_02_an_answer_of_bird_stands_below_its_greeting() {
+        assert_eq!(answer("BIRD 2.0.12 ready.\nDaemon is up and running\n"), "Daemon is up and running\n");
+        assert_eq!(answer("BIRD 2.0.12 ready.\nAccess restricted\nBIRD 2.0.12\n"), "BIRD 2.0.12\n");
+        assert_eq!(answer("Unable to connect\nBIRD 2.0.12 ready.\n"), "");
+    }
+
+    #[test]
+    fn nm_09_bird_names_the_change_that_it_runs() {
+        assert_eq!(running_change("BIRD 2.0.12 ready.\nabc\n", true), Ok(Some("abc")));
+        assert_eq!(running_change("BIRD 2.0.12 ready.\nsyntax error, unexpected CF_SYM_UNDEFINED\n", false), Ok(None));
+        assert_eq!(running_change("BIRD 2.0.12 ready.\nAccess denied\n", false), Err("Access denied"));
+        let marked = with_change("router id 1.1.1.1;\n", "abc");
+        assert_eq!(without_change(&marked, "abc"), Some("router id 1.1.1.1;\n"));
+        assert_eq!(without_change(&marked, "abd"), None);
+    }
+
+    #[test]
+    fn nm_09_bird_says_whether_it_waits_for_a_confirmation() {
+        assert!(is_unconfirmed("BIRD 2.0.12 ready.\nDaemon is up and running\nConfiguration unconfirmed, undo in 4.991 s\n"));
+        assert!(!is_unconfirmed("BIRD 2.0.12 ready.\nDaemon is up and running\n"));
+        assert!(is_confirmed("BIRD 2.0.12 ready.\nReconfiguration confirmed\n"));
+        assert!(!is_confirmed("BIRD 2.0.12 ready.\nNothing to do\n"));
+    }
+
+    #[test]
+    fn nm_08_a_refused_line_of_bird_is_told() {
+        let printed = "BIRD 2.0.12 ready.\nReading configuration from /etc/b.conf.check\n/etc/b.conf.check:15:1 syntax error, unexpected CF_SYM_UNDEFINED\n";
+        assert_eq!(refusal(printed, "/etc/b.conf.check"), "15:1 syntax error, unexpected CF_SYM_UNDEFINED");
+        assert_eq!(refusal("BIRD 2.0.12 ready.\nAccess denied\n", "/etc/b.conf.check"), "Access denied");
+    }
+}
