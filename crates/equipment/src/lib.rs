@@ -13,7 +13,7 @@ use banyan_model::Segment;
 use config::diff::Change;
 use config::file::At;
 use config::reading::FileReading;
-use config::resolved::{Config, Mount, Process, Transport};
+use config::resolved::{Config, Mount, MountGroup, Process, Transport};
 use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
@@ -66,10 +66,7 @@ impl Section for DeviceSection {
             if let Some(dialect) = &device.dialect {
                 dialect::choose(dialect, &mut settings, &dialects, reading);
             }
-            config.mounts.insert(
-                segment.clone(),
-                Arc::new(Mount::new(segment, Transport::Stdio(process(&settings, device.secrets(name.get(), reading))), "banyan.toml")),
-            );
+            mount(segment, process(&settings, device.secrets(name.get(), reading)), None, config);
             devices.all.insert(name.get().clone(), settings);
         }
         for (name, group) in &form.device_group {
@@ -102,7 +99,14 @@ fn mount_group(name: &At<String>, description: Option<String>, devices: &Devices
     let members = devices.all.values().filter(|device| device.groups.contains(name.get())).map(|device| device.name.clone());
     let settings = GroupSettings { name: name.get().clone(), description, devices: members.collect() };
     let process = serving("--group", &serde_json::to_string(&settings).unwrap_or_default(), BTreeMap::new(), true);
-    config.mounts.insert(segment.clone(), Arc::new(Mount::new(segment, Transport::Stdio(process), "banyan.toml")));
+    let members = settings.devices.iter().filter_map(|name| Segment::new(name).ok()).collect();
+    mount(segment, process, Some(MountGroup { members, argument: "devices" }), config);
+}
+
+/// Mounts a server of ours, which learns from the gate who calls.
+fn mount(segment: Segment, process: Process, stands_for: Option<MountGroup>, config: &mut Config) {
+    let mount = Mount::new(segment.clone(), Transport::Stdio(process), "banyan.toml");
+    config.mounts.insert(segment, Arc::new(Mount { stands_for, is_told_callers: true, ..mount }));
 }
 
 /// A device with what its template says.

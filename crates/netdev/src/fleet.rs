@@ -85,7 +85,9 @@ mod tests {
         let (reader, mut writer) = here.into_split();
         let group = json!({ "name": "edge", "devices": ["r1", "r2"] }).to_string();
         let call = |id: u64, tool: &str, devices: Value| {
-            let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+            let refused = if id == 4 { json!({ "r1": { "reason": "gated", "decision": "d1" } }) } else { json!({}) };
+            let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+                "io.banyan/refused": refused });
             let params = json!({ "name": tool, "arguments": { "cmd": "show version", "devices": devices }, "_meta": meta });
             json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }).to_string()
         };
@@ -95,10 +97,11 @@ mod tests {
             call(1, "network.cli.exec", json!(["r1", "r2"])),
             call(2, "network.cli.exec", json!(["r3"])),
             call(3, "network.commit", json!(["r1"])),
+            call(4, "network.cli.exec", json!(["r1", "r1"])),
         ];
         writer.write_all(format!("{}\n", lines.join("\n")).as_bytes()).await.unwrap();
         let (mut answers, mut reader) = (BTreeMap::new(), BufReader::new(reader).lines());
-        while answers.len() < 3 {
+        while answers.len() < 4 {
             let answer: Value = serde_json::from_str(&reader.next_line().await.unwrap().unwrap()).unwrap();
             answers.insert(answer["id"].as_u64().unwrap(), answer);
         }
@@ -111,5 +114,8 @@ mod tests {
         assert!(devices["r1"]["error"]["detail"].is_string() && answers[&1]["result"]["isError"] == true, "{answers:#?}");
         assert!(answers[&2].to_string().contains("no device of the group"), "{answers:#?}");
         assert_eq!(answers[&3]["error"]["code"], -32602, "{answers:#?}");
+        let refused = &answers[&4]["result"]["structuredContent"];
+        assert_eq!((&refused["devices"]["r1"]["error"]["code"], &refused["failed"]), (&json!(-32083), &json!(1)), "{answers:#?}");
+        assert!(refused.to_string().contains("make it there") && refused.to_string().contains("decision d1"), "{answers:#?}");
     }
 }

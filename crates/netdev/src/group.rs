@@ -2,6 +2,7 @@
 //! rules. A group changes nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use equipment::GroupSettings;
 use mcp_server::{About, Arguments, Keeping, Refusal, Request, Server};
@@ -10,13 +11,17 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::caller;
 use crate::device::{tools, yang};
 use crate::served::ServedDevices;
 
 /// Devices that one call asks at a time.
 const AT_ONCE: usize = 32;
-/// Bytes of the answers of all devices together.
-const ANSWERS: usize = 16 << 20;
+/// Bytes of the answer of a device, and of the answers of all together.
+const ANSWER: usize = 2 << 20;
+const ANSWERS: usize = 8 << 20;
+/// Longest time of a call: less than the silence after which a gate gives a call up.
+const PATIENCE: Duration = Duration::from_secs(240);
 const READS: [&str; 3] = ["network.cli.exec", "network.yang.get", "network.file.pull"];
 
 /// Server of a group.
@@ -32,6 +37,9 @@ impl DeviceGroup {
 
     /// Devices of a call: those that it names, or all of the group.
     fn asked(&self, arguments: &Arguments) -> Result<Vec<String>, Refusal> {
+        if self.group.devices.is_empty() {
+            return Err(Refusal::invalid(format!("the group `{}` has no devices: name it in `groups` of some", self.group.name)));
+        }
         let Some(named) = arguments.get("devices") else { return Ok(self.group.devices.clone()) };
         let named = named.as_array().filter(|named| !named.is_empty());
         let named = named.ok_or_else(|| Refusal::invalid("`devices` is a list of names; without it all are asked"))?;
@@ -45,26 +53,57 @@ impl DeviceGroup {
         Ok(named)
     }
 
-    /// Asks each device; the answer or the fault of each, by name.
-    async fn ask(&self, names: Vec<String>, tool: &str, arguments: &Arguments) -> Map<String, Value> {
+    /// Asks each device, and tells how far that is; the answer or the fault of each, by name.
+    async fn ask(&self, request: &Request, names: Vec<String>, tool: &str, arguments: &Arguments) -> Map<String, Value> {
+        let mut answers: Map<String, Value> = names.into_iter().map(|name| (name, Value::Null)).collect();
+        for (name, refused) in caller::refused_devices(&request.meta) {
+            answers.entry(name).and_modify(|answer| *answer = failure(&refused));
+        }
         let (room, mut asking) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
-        for name in names {
-            let (room, served, tool, arguments) = (Arc::clone(&room), self.served.clone(), tool.to_owned(), arguments.clone());
+        for (name, _) in answers.iter().filter(|(_, answer)| answer.is_null()) {
+            let (room, served, name) = (Arc::clone(&room), self.served.clone(), name.clone());
+            let (tool, arguments) = (tool.to_owned(), arguments.clone());
             asking.spawn(async move {
                 let _turn = room.acquire().await;
                 let answer = ask_one(&served, &name, &tool, &arguments).await;
                 (name, answer)
             });
         }
-        let (mut answers, mut size) = (Map::new(), 0);
-        while let Some(asked) = asking.join_next().await {
-            let Ok((name, answer)) = asked else { continue };
-            size += answer.to_string().len();
-            let too_long =
-                || failure(&Fault::new(Code::ConfigIncompatible, "the answers of the group are too long together: name fewer `devices`"));
-            answers.insert(name, if size > ANSWERS { too_long() } else { answer });
-        }
+        let (total, mut done, mut answered) = (asking.len() as f64, 0.0, AnswerRoom::default());
+        let all = tokio::time::timeout(PATIENCE, async {
+            while let Some(asked) = asking.join_next().await {
+                let Ok((name, answer)) = asked else { continue };
+                done += 1.0;
+                request.progress(done, total, &name).await;
+                answers.insert(name, answered.taken(answer));
+            }
+        });
+        let left = match all.await {
+            Ok(()) => Fault::new(Code::HardwareFailure, "the work for this device broke off").retryable(),
+            Err(_) => Fault::new(Code::Timeout, format!("no answer within {} s: name fewer `devices`", PATIENCE.as_secs())).retryable(),
+        };
+        answers.values_mut().filter(|answer| answer.is_null()).for_each(|answer| *answer = failure(&left));
         answers
+    }
+}
+
+/// Bytes of the answers so far.
+#[derive(Default)]
+struct AnswerRoom(usize);
+
+impl AnswerRoom {
+    /// The answer, or a failure in the place of one that is too long.
+    fn taken(&mut self, answer: Value) -> Value {
+        let length = answer.to_string().len();
+        let advice = if length > ANSWER {
+            "the answer of this device is too long for a call of a group: call the device itself"
+        } else if self.0 + length > ANSWERS {
+            "the answers of the group are too long together: name fewer `devices`"
+        } else {
+            self.0 += length;
+            return answer;
+        };
+        failure(&Fault::new(Code::ConfigIncompatible, advice))
     }
 }
 
@@ -91,7 +130,7 @@ impl Server for DeviceGroup {
             title: format!("Devices of {name}").into(),
             version: env!("CARGO_PKG_VERSION").into(),
             instructions: format!(
-                "{about}Reads from {} devices at once, and answers for each. Changes are made on each device.",
+                "{about}Reads from {} devices at once, and answers for each. Changes nothing: call network.cli.configure, network.yang.edit and network.commit at each device by its own name.",
                 devices.len()
             )
             .into(),
@@ -122,14 +161,14 @@ impl Server for DeviceGroup {
         tools.collect()
     }
 
-    async fn call(&self, _request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+    async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
         if !READS.contains(&tool) {
             return Err(Refusal::invalid(format!("a group only reads, and has no {tool}: call it at each device")));
         }
         let (names, mut arguments) = (self.asked(arguments)?, arguments.clone());
         arguments.remove("devices");
         let count = names.len();
-        let answers = self.ask(names, tool, &arguments).await;
+        let answers = self.ask(request, names, tool, &arguments).await;
         let failed: Vec<String> =
             answers.iter().filter_map(|(name, answer)| Some(format!("{name}: {}", answer.get("error")?["detail"].as_str()?))).collect();
         let mut text = format!("{} of {count} devices answered.", count - failed.len());
@@ -142,5 +181,20 @@ impl Server for DeviceGroup {
             result["isError"] = true.into();
         }
         Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_a_group_are_bounded_for_each_and_together() {
+        let (mut room, of) = (AnswerRoom::default(), |size: usize| json!({ "ok": { "stdout": "x".repeat(size) } }));
+        assert!(room.taken(of(ANSWER)).to_string().contains("call the device itself"));
+        let kept = (0..16).filter(|_| room.taken(of(ANSWER / 2)).get("ok").is_some()).count();
+        assert_eq!(kept, 7);
+        assert!(room.taken(of(ANSWER / 2)).to_string().contains("name fewer"));
+        assert!(room.taken(of(10)).get("ok").is_some());
     }
 }

@@ -4,6 +4,7 @@
 
 mod backend;
 mod bird;
+mod caller;
 mod clock;
 mod command;
 mod datastore;

@@ -6,15 +6,15 @@ import signal
 import time
 from pathlib import Path
 
-from gateway import binary
+from gateway import bearer, binary
 from wire import Modern
 
 
 class Device:
     """One device behind the gate, called by a client of the stateless era."""
 
-    def __init__(self, gateway, name):
-        self.wire = Modern(gateway.url(name))
+    def __init__(self, gateway, name, token=None):
+        self.wire = Modern(gateway.url(name), headers=bearer(token))
         tools = self.wire.tools()
         self.named = {re.sub(r"[_.]+", ".", tool): tool for tool in tools}
         self.tools = {re.sub(r"[_.]+", ".", tool): definition for tool, definition in tools.items()}

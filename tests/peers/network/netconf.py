@@ -8,7 +8,7 @@ import re
 import time
 
 from gateway import Gateway
-from network import fleet, lab, many, netconf_change, netconfd
+from network import callers, fleet, lab, many, netconf_change, netconfd
 from network.agent import Device
 from wire import Legacy
 
@@ -112,5 +112,6 @@ def run(report):
         report.guard("netconf/bad_devices", lambda: bad_devices(report, gateway))
         netconf_change.run(report, gateway, device, oracle)
     report.guard("fleet", lambda: fleet.run(report, oracle))
+    report.guard("callers", lambda: callers.run(report))
     report.guard("many", lambda: many.run(report))
     oracle.close()

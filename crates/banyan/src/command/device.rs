@@ -202,7 +202,9 @@ fn serve(handover: &Handover, compat: Compat) -> Result<(), Failure> {
 
 /// Serves devices in groups until standard input ends: the gate that started this is gone then.
 fn fleet(output: &Output) -> Result<(), Failure> {
-    let path = std::env::var_os("BANYAN_SOCKET").ok_or_else(|| Failure::Usage("a gate starts this, and names a socket".to_owned()))?;
+    let path = std::env::var_os("BANYAN_SOCKET")
+        .map(PathBuf::from)
+        .ok_or_else(|| Failure::Usage("a gate starts this, and names a socket".to_owned()))?;
     let state = places::state_dir()?;
     files::raise_limit();
     let runtime = threads::serving()?;
@@ -217,6 +219,11 @@ fn fleet(output: &Output) -> Result<(), Failure> {
         }
     });
     runtime.shutdown_background();
+    // The gate removes it, unless the gate was killed.
+    drop(std::fs::remove_file(&path));
+    if let Some(dir) = path.parent() {
+        drop(std::fs::remove_dir(dir));
+    }
     ended
 }
 

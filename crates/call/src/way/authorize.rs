@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banyan_model::Method;
-use config::resolved::Policy;
+use banyan_model::{Method, Segment};
+use config::resolved::{MountGroup, Policy};
 use mcp_proto::envelope::Request;
+use mcp_proto::glob::Glob;
 use mcp_proto::json::Members;
 use policy::Effect;
 use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
@@ -21,6 +22,7 @@ use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::standing::{EarlyDecision, Standing, tool_target};
 use crate::way::error::{CallError, DeniedCall};
 use crate::way::resolve::{Aim, Resolved};
+use crate::way::telling::{self, RefusedMember};
 
 /// Proof that the caller may make this call.
 #[derive(Debug)]
@@ -56,8 +58,12 @@ impl Decision {
 }
 
 /// Decides if the call may be made. `request` is the caller's text, `tree` the snapshot in which it was resolved.
-pub fn authorize(gate: &Gate, tree: &Tree, request: &Request, resolved: Box<Resolved>) -> Result<Permit, CallError> {
+pub fn authorize(gate: &Gate, tree: &Tree, request: &Request, mut resolved: Box<Resolved>) -> Result<Permit, CallError> {
     let decision = decided_of(gate, tree, request, &resolved)?;
+    if resolved.branch.mount.config.is_told_callers {
+        let refused = resolved.branch.mount.config.stands_for.as_ref().map(|group| refused_members(gate, tree, request, &resolved, group));
+        resolved.facts = telling::facts(&tree.standing(&resolved.caller).subject, refused.as_ref());
+    }
     Ok(Permit { resolved, decision })
 }
 
@@ -78,6 +84,41 @@ fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) 
         }
     };
     decision.map(Some).map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))
+}
+
+/// Members of a group at which the caller may not make this call by itself, or not without a person who agrees. A group reaches nothing that
+/// its members refuse.
+fn refused_members(
+    gate: &Gate,
+    tree: &Tree,
+    request: &Request,
+    resolved: &Resolved,
+    group: &MountGroup,
+) -> BTreeMap<String, RefusedMember> {
+    let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
+    let Some((branch, offer)) = offer else { return BTreeMap::new() };
+    let hidden = tree.config.profiles.iter().find(|profile| profile.name == resolved.caller.scope.profile);
+    let is_hidden = |member: &Segment| {
+        let dotted = format!("{member}.{}", offer.local);
+        hidden.is_some_and(|profile| profile.exclude.iter().any(|glob| Glob::new(glob).matches(&dotted)))
+    };
+    let asking = tree.config.policy.as_ref().map(|rules| RuleQuestion::new(gate, tree, rules, &resolved.caller));
+    let (named, params) = telling::members_named(&resolved.params, group.argument);
+    let asked = group.members.iter().filter(|member| named.as_ref().is_none_or(|named| named.contains(member.as_str())));
+    let judged = asked.filter_map(|member| {
+        if is_hidden(member) {
+            return Some((member.to_string(), RefusedMember { reason: "denied", decision: None }));
+        }
+        let mut target = tool_target(branch, offer);
+        target.mounts[0] = member.as_str();
+        let (reason, id) = match asking.as_ref()?.decide(None, &target, &params, request) {
+            Ok(decision) if !decision.is_gated() => return None,
+            Ok(decision) => ("gated", decision.id.to_string()),
+            Err(error) => ("denied", error.decided().map(|by| by.id.to_string()).unwrap_or_default()),
+        };
+        Some((member.to_string(), RefusedMember { reason, decision: Some(id) }))
+    });
+    judged.collect()
 }
 
 /// Decides about one of several things named by a request: a resource to read, or a task to follow. `None` without rules.

@@ -20,6 +20,7 @@ use crate::way::error::CallError;
 use crate::way::gate::Cleared;
 use crate::way::hop;
 use crate::way::resolve::{Aim, Resolved};
+use crate::way::telling;
 
 /// Most questions of a server about one call.
 const MOST_ROUNDS: usize = 32;
@@ -53,7 +54,10 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
         }
         let out = OutgoingRequest {
             method: &resolved.wire_method,
-            params: adapt::traced(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), trace),
+            params: adapt::traced(
+                telling::add_facts(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), resolved),
+                trace,
+            ),
             name: resolved.aim.is_mirrored().then_some(&*resolved.name),
             param_headers: if resolved.headers.is_empty() { Vec::new() } else { expected_params(params, &resolved.headers) },
             trace,

@@ -18,6 +18,7 @@ pub mod resolve;
 pub mod search;
 pub mod statuses;
 pub mod subscribe;
+pub mod telling;
 pub mod trace;
 pub mod usable;
 

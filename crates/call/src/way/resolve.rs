@@ -43,6 +43,8 @@ pub struct Resolved {
     pub onward: Option<Onward>,
     /// Branch and place in the catalog, in the tree where the tool was found.
     pub place: Option<(usize, usize)>,
+    /// Members of `_meta` for a server that is told who calls.
+    pub facts: Vec<(&'static str, Vec<u8>)>,
 }
 
 /// Aim of a request. A tool is called only with its MCP-AX annotation known.
@@ -150,6 +152,7 @@ pub fn at(branch: Branch, caller: &Arc<Caller>, request: &Request, (aim, name): 
         headers: Vec::new(),
         onward: None,
         place: None,
+        facts: Vec::new(),
     })
 }
 
@@ -219,6 +222,7 @@ pub fn resolve(
         headers: found.headers,
         onward: found.onward,
         place: found.place,
+        facts: Vec::new(),
     }))
 }
 

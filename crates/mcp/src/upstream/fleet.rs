@@ -40,8 +40,33 @@ pub struct SharedProcesses(Mutex<HashMap<String, Arc<AsyncMutex<ProcessSlot>>>>)
 #[derive(Default)]
 struct ProcessSlot {
     running: Weak<RunningProcess>,
-    began: Option<Instant>,
+    restarts: Restarts,
+}
+
+/// Tries to start a process.
+#[derive(Default)]
+struct Restarts {
+    /// End of the last try: the process listens, or is not to be had.
+    tried: Option<Instant>,
+    listens: bool,
     failures: u32,
+}
+
+impl Restarts {
+    /// Begins a try, or says how long it has to wait.
+    fn begin(&mut self, now: Instant) -> Result<(), Duration> {
+        let Some(tried) = self.tried else { return Ok(()) };
+        let (lived, wait) = (now.saturating_duration_since(tried), FIRST_WAIT.saturating_mul(1 << self.failures.min(9)).min(LONGEST_WAIT));
+        if lived < wait {
+            return Err(wait - lived);
+        }
+        self.failures = if self.listens && lived > HELD { 0 } else { self.failures + 1 };
+        Ok(())
+    }
+
+    fn note(&mut self, now: Instant, listens: bool) {
+        (self.tried, self.listens) = (Some(now), listens);
+    }
 }
 
 /// A process that listens.
@@ -101,19 +126,12 @@ impl ProcessSlot {
         if let Some(running) = self.running.upgrade().filter(|running| !running.ended.is_cancelled()) {
             return Ok(running);
         }
-        if let Some(began) = self.began {
-            let lived = began.elapsed();
-            let wait = FIRST_WAIT.saturating_mul(1 << self.failures.min(9)).min(LONGEST_WAIT);
-            if lived < wait {
-                return Err(format!(
-                    "the process of this and other servers has ended, and starts again in {} s",
-                    (wait - lived).as_secs() + 1
-                ));
-            }
-            self.failures = if lived > HELD { 0 } else { self.failures + 1 };
-        }
-        self.began = Some(Instant::now());
-        let running = Arc::new(start(server, shared, sources, (stderr, limit, probe)).await?);
+        self.restarts
+            .begin(Instant::now())
+            .map_err(|wait| format!("the process of this and other servers has ended, and starts again in {} s", wait.as_secs() + 1))?;
+        let started = start(server, shared, sources, (stderr, limit, probe)).await;
+        self.restarts.note(Instant::now(), started.is_ok());
+        let running = Arc::new(started?);
         self.running = Arc::downgrade(&running);
         Ok(running)
     }
@@ -180,4 +198,36 @@ fn carried(stream: UnixStream, running: Arc<RunningProcess>, limit: usize, probe
         drop(incoming_tx.send(ServerInput::Ended("the process of this and other servers let go of it".to_owned())).await);
     });
     Carrier { incoming, outgoing, close, ended, probe }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_never_listens_is_tried_less_and_less_often() {
+        let (mut restarts, mut now, mut waits) = (Restarts::default(), Instant::now(), Vec::new());
+        for _ in 0..12 {
+            assert_eq!(restarts.begin(now), Ok(()));
+            now += START;
+            restarts.note(now, false);
+            let wait = restarts.begin(now).unwrap_err();
+            waits.push(wait);
+            now += wait;
+        }
+        assert_eq!((waits[0], waits[1], waits[11]), (FIRST_WAIT, FIRST_WAIT * 2, LONGEST_WAIT));
+        assert!(waits.is_sorted());
+    }
+
+    #[test]
+    fn a_process_that_worked_is_started_again_at_once() {
+        let (mut restarts, mut now) = (Restarts { failures: 7, ..Restarts::default() }, Instant::now());
+        restarts.note(now, true);
+        now += LONGEST_WAIT;
+        assert_eq!((restarts.begin(now), restarts.failures), (Ok(()), 0));
+        restarts.note(now, true);
+        assert_eq!(restarts.begin(now + FIRST_WAIT), Ok(()));
+        restarts.note(now, true);
+        assert_eq!(restarts.begin(now + FIRST_WAIT), Err(FIRST_WAIT));
+    }
 }

@@ -29,6 +29,8 @@ fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
         rename,
         tools,
         reached: _,
+        stands_for,
+        is_told_callers,
         origin: _,
     } = old;
     let mut keys = transport_fields(transport, &new.transport);
@@ -43,6 +45,7 @@ fn mount_fields(old: &Mount, new: &Mount) -> Vec<&'static str> {
         ("include", *include != new.include),
         ("exclude", *exclude != new.exclude),
         ("rename", *rename != new.rename),
+        ("devices", (stands_for, *is_told_callers) != (&new.stands_for, new.is_told_callers)),
     ]));
     keys
 }

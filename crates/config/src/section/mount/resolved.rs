@@ -38,8 +38,20 @@ pub struct Mount {
     pub tools: Vec<(String, Wishes)>,
     /// Transport of tools without a word about transport (AX-33): as the server registered itself.
     pub reached: annotation::Transport,
+    /// Other mounts whose tools of the same names a call here calls; `None`: a call here is of this mount alone.
+    pub stands_for: Option<MountGroup>,
+    /// Tells the server who calls: only a server of ours, in a process of this gate, is told.
+    pub is_told_callers: bool,
     /// Source of the mount, for people: `banyan.toml`, or a client's file.
     pub origin: String,
+}
+
+/// Mounts for which another mount stands: a caller reaches through it what it may call at each of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountGroup {
+    pub members: Vec<Segment>,
+    /// Argument of a call with the names of some members; a call without it is of all.
+    pub argument: &'static str,
 }
 
 impl Mount {
@@ -68,6 +80,8 @@ impl Mount {
             rename: BTreeMap::new(),
             tools: Vec::new(),
             reached: annotation::Transport::default(),
+            stands_for: None,
+            is_told_callers: false,
             origin: origin.into(),
         }
     }
