@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::dialect::DialectForm;
+use crate::role::RoleSettings;
 use crate::settings::{Backend, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// The keys of network devices.
@@ -25,8 +26,22 @@ pub struct DeviceForm {
     pub(crate) device_template: BTreeMap<At<String>, Device>,
     /// Dialects of command lines, by the name that `dialect` of the devices says.
     pub(crate) dialect: BTreeMap<At<String>, DialectForm>,
+    /// Bounds on the sessions with all devices that stand in groups.
+    pub(crate) device_limits: LimitsForm,
     /// Groups of devices, by the name that `groups` of the devices says.
     pub(crate) device_group: BTreeMap<At<String>, DeviceGroup>,
+}
+
+/// Bounds on sessions with devices.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsForm {
+    /// Connections at a time over SSH, NETCONF included. Default: 256.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub(crate) connections: Option<usize>,
+    /// Logins under way at a time; a quarter of them is for devices that failed the last time. Default: 64.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub(crate) logins: Option<usize>,
 }
 
 /// A group of devices.
@@ -153,6 +168,8 @@ pub(crate) struct Device {
     /// Maintenance windows: days, times and a time zone, which is UTC where none is named. Where any is named, changes begin in a window only.
     #[schemars(example = &["Sat 02:00-04:00 Europe/Vienna"])]
     windows: Vec<At<String>>,
+    /// Rules for some callers, beside those above for everybody.
+    roles: Vec<RoleSettings>,
     /// Most commands of a call. Default: 1000.
     #[schemars(range(min = 1))]
     max_bulk_edit: Option<usize>,
@@ -210,6 +227,7 @@ impl Device {
             deny_paths: [own.deny_paths, shared.deny_paths].concat(),
             allow_edit_paths: placed(own.allow_edit_paths, shared.allow_edit_paths),
             deny_edit_paths: [own.deny_edit_paths, shared.deny_edit_paths].concat(),
+            roles: [own.roles, shared.roles].concat(),
             windows: placed(own.windows, shared.windows),
             max_bulk_edit: own.max_bulk_edit.or(shared.max_bulk_edit),
             command_timeout: own.command_timeout.or(shared.command_timeout),
@@ -228,6 +246,7 @@ impl Device {
             let flaw = Flaw::new(within.span(), "`confirm_within` is longer than `longest_window`");
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
+        self.roles.iter().for_each(|role| role.check(name, reading));
         let backend = self.backend.unwrap_or_default();
         if backend == Backend::Snmp {
             self.check_snmp(name, reading);
@@ -263,6 +282,7 @@ impl Device {
             deny_paths: paths(&self.deny_paths, reading),
             allow_edit_paths: paths(&self.allow_edit_paths, reading),
             deny_edit_paths: paths(&self.deny_edit_paths, reading),
+            roles: self.roles.clone(),
             windows: windows(&self.windows, reading),
             max_bulk_edit: self.max_bulk_edit.unwrap_or(defaults.max_bulk_edit),
             command_timeout,

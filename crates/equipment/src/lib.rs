@@ -3,6 +3,7 @@
 
 mod dialect;
 mod form;
+mod role;
 mod secrets;
 mod settings;
 
@@ -18,8 +19,11 @@ use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
 
+pub use role::RoleSettings;
 pub use secrets::DeviceSecrets;
-pub use settings::{Backend, Confirmation, DeviceSettings, GroupSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
+pub use settings::{
+    Backend, Confirmation, DeviceLimits, DeviceSettings, GroupSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings,
+};
 
 /// Network devices: `[device.NAME]`.
 #[derive(Debug)]
@@ -38,6 +42,7 @@ impl Section for DeviceSection {
 
     fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
         let mut devices = Devices::default();
+        let limits = limits(form);
         for (name, template) in &form.device_template {
             check_template(name, template, reading);
         }
@@ -66,11 +71,11 @@ impl Section for DeviceSection {
             if let Some(dialect) = &device.dialect {
                 dialect::choose(dialect, &mut settings, &dialects, reading);
             }
-            mount(segment, process(&settings, device.secrets(name.get(), reading)), None, config);
+            mount(segment, process(&settings, device.secrets(name.get(), reading), limits), None, config);
             devices.all.insert(name.get().clone(), settings);
         }
         for (name, group) in &form.device_group {
-            mount_group(name, group.description.clone(), &devices, reading, config);
+            mount_group((name, group.description.clone()), (&devices, limits), reading, config);
         }
         config.values.set(devices);
     }
@@ -90,7 +95,12 @@ fn segment(name: &At<String>, key: &str, reading: &mut FileReading<'_>) -> Segme
 }
 
 /// Mounts the server that reads from all devices of a group.
-fn mount_group(name: &At<String>, description: Option<String>, devices: &Devices, reading: &mut FileReading<'_>, config: &mut Config) {
+fn mount_group(
+    (name, description): (&At<String>, Option<String>),
+    (devices, limits): (&Devices, DeviceLimits),
+    reading: &mut FileReading<'_>,
+    config: &mut Config,
+) {
     let segment = segment(name, "device_group", reading);
     if config.mounts.contains_key(&segment) {
         let flaw = Flaw::new(name.span(), format!("there is a mount or device `{segment}` as well"));
@@ -98,7 +108,7 @@ fn mount_group(name: &At<String>, description: Option<String>, devices: &Devices
     }
     let members = devices.all.values().filter(|device| device.groups.contains(name.get())).map(|device| device.name.clone());
     let settings = GroupSettings { name: name.get().clone(), description, devices: members.collect() };
-    let process = serving("--group", &serde_json::to_string(&settings).unwrap_or_default(), BTreeMap::new(), true);
+    let process = serving("--group", &serde_json::to_string(&settings).unwrap_or_default(), BTreeMap::new(), Some(limits));
     let members = settings.devices.iter().filter_map(|name| Segment::new(name).ok()).collect();
     mount(segment, process, Some(MountGroup { members, argument: "devices" }), config);
 }
@@ -130,16 +140,26 @@ fn check_template(name: &At<String>, template: &Device, reading: &mut FileReadin
 }
 
 /// The server process of a device, or of all devices that stand in groups.
-fn process(settings: &DeviceSettings, given: Vec<(&'static str, SecretRef)>) -> Process {
+fn process(settings: &DeviceSettings, given: Vec<(&'static str, SecretRef)>, limits: DeviceLimits) -> Process {
     let text = serde_json::to_string(settings).unwrap_or_default();
-    serving("--settings", &text, secrets::variables(given), !settings.groups.is_empty())
+    serving("--settings", &text, secrets::variables(given), Some(limits).filter(|_| !settings.groups.is_empty()))
 }
 
-/// The same program again, for a device or a group; `is_shared`: in one process with the others.
-fn serving(kind: &str, settings: &str, env: BTreeMap<String, SecretRef>, is_shared: bool) -> Process {
+fn limits(form: &DeviceForm) -> DeviceLimits {
+    let (given, defaults) = (&form.device_limits, DeviceLimits::default());
+    DeviceLimits {
+        connections: given.connections.unwrap_or(defaults.connections).max(1),
+        logins: given.logins.unwrap_or(defaults.logins).max(1),
+    }
+}
+
+/// The same program again, for a device or a group; with `limits` in one process with the others.
+fn serving(kind: &str, settings: &str, env: BTreeMap<String, SecretRef>, limits: Option<DeviceLimits>) -> Process {
     let program = std::env::current_exe().map_or_else(|_| "banyan".to_owned(), |path| path.display().to_string());
     let args = ["device", "serve", kind, settings].map(SecretRef::plain).into();
-    let shared = is_shared.then(|| ["device", "fleet"].map(str::to_owned).into());
+    let shared = limits.map(|DeviceLimits { connections, logins }| {
+        vec!["device".to_owned(), "fleet".to_owned(), format!("--connections={connections}"), format!("--logins={logins}")]
+    });
     Process { command: program, args, env, pass_env: Vec::new(), cwd: None, shared }
 }
 
@@ -242,7 +262,7 @@ mod tests {
             Transport::Stdio(process) => process.clone(),
             other @ (Transport::Family(_) | Transport::Http(_) | Transport::Sse(_)) => panic!("{other:?}"),
         };
-        let shared = Some(vec!["device".to_owned(), "fleet".to_owned()]);
+        let shared = Some(["device", "fleet", "--connections=256", "--logins=64"].map(str::to_owned).to_vec());
         assert_eq!(["edge", "r1", "r2", "r3"].map(|name| process(name).shared), [shared.clone(), shared.clone(), shared, None]);
         assert!(process("edge").args[3].to_string().contains("[\"r1\",\"r2\"]"));
         assert!(parsed("[device_group.r1]\n[device.r1]\n").unwrap_err().contains("mount or device `r1`"));

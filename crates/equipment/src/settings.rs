@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use std::path::PathBuf;
 
+use crate::role::RoleSettings;
+
 /// Longest window of a commit by default, in seconds.
 const WINDOW: u64 = 300;
 
@@ -80,6 +82,9 @@ pub struct DeviceSettings {
     pub allow_edit_paths: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny_edit_paths: Vec<String>,
+    /// Rules for some callers; none: all callers are alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<RoleSettings>,
     /// Maintenance windows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<String>,
@@ -176,6 +181,20 @@ pub struct GroupSettings {
     pub devices: Vec<String>,
 }
 
+/// Bounds on sessions with devices, of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceLimits {
+    pub connections: usize,
+    /// Logins under way at a time.
+    pub logins: usize,
+}
+
+impl Default for DeviceLimits {
+    fn default() -> Self {
+        Self { connections: 256, logins: 64 }
+    }
+}
+
 /// A command of the device and a text in the output of a healthy device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -264,6 +283,7 @@ impl DeviceSettings {
             deny_paths: Vec::new(),
             allow_edit_paths: Vec::new(),
             deny_edit_paths: Vec::new(),
+            roles: Vec::new(),
             windows: Vec::new(),
             max_bulk_edit: max_bulk_edit(),
             command_timeout: command_timeout(),

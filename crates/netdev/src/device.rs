@@ -25,6 +25,7 @@ pub use compat::Compat;
 
 use self::prompts::PromptErrand;
 use self::watch::Watch;
+use crate::caller::CallerIdentity;
 use crate::site::Site;
 
 /// Server of a device over a pipe.
@@ -32,12 +33,24 @@ pub(crate) struct Device {
     site: Arc<Site>,
     compat: Compat,
     watch: Arc<Watch>,
+    /// Is the client the gate behind this process? Only the word of the gate about callers counts.
+    is_for_gate: bool,
 }
 
 impl Device {
     pub(crate) fn new(site: Arc<Site>, compat: Compat) -> Self {
         let watch = Arc::new(Watch::new(Arc::clone(&site), compat));
-        Self { site, compat, watch }
+        Self { site, compat, watch, is_for_gate: false }
+    }
+
+    /// The same for the gate behind this process.
+    pub(crate) fn for_gate(self) -> Self {
+        Self { is_for_gate: true, ..self }
+    }
+
+    /// The device for the caller of a request.
+    fn site(&self, request: &Request) -> Arc<Site> {
+        self.site.of_caller(CallerIdentity::from_gate(&request.meta).filter(|_| self.is_for_gate))
     }
 
     fn clean(&self, fault: Fault) -> Fault {
@@ -80,12 +93,13 @@ impl Server for Device {
     }
 
     async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
+        let site = self.site(request);
         if tools::is_read(tool) {
-            let read = tools::call(&self.site, tool, arguments).await;
+            let read = tools::call(&site, tool, arguments).await;
             return read.or_else(|fault| refused(request.era, &self.clean(fault)));
         }
         // A change goes on to its end in a task of its own, also where its caller is gone.
-        let (site, tool, arguments) = (Arc::clone(&self.site), tool.to_owned(), arguments.clone());
+        let (tool, arguments) = (tool.to_owned(), arguments.clone());
         let done = tokio::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the call broke off: {error}"))));
         done.or_else(|fault| refused(request.era, &self.clean(fault)))
@@ -101,10 +115,12 @@ impl Server for Device {
 
     async fn read(&self, request: &Request, uri: &str, params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
         let cursor = params.get("cursor").and_then(Value::as_str);
-        let read = if cursor.is_none() && !uri.contains('?') && request.connection.followed().contains(uri) {
+        let is_whole = cursor.is_none() && !uri.contains('?');
+        // What is followed is read once for all, so with nobody's rights.
+        let read = if is_whole && !self.site.rules.has_roles() && request.connection.followed().contains(uri) {
             self.watch.read(uri).await
         } else {
-            reads::read(&self.site, uri, cursor).await
+            reads::read(&self.site(request), uri, cursor).await
         };
         read.map_err(|fault| unread(request.era, &self.clean(fault)))
     }
@@ -127,7 +143,7 @@ impl Server for Device {
         if method != "resources/write" || !reads::can_write(&self.site) {
             return None;
         }
-        let (site, params) = (Arc::clone(&self.site), params.clone());
+        let (site, params) = (self.site(request), params.clone());
         let done = tokio::spawn(async move { tools::write(&site, &params).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the write broke off: {error}"))));
         Some(done.map_err(|fault| unread(request.era, &self.clean(fault))))
@@ -139,7 +155,8 @@ impl Server for Device {
     }
 
     async fn prompt(&self, request: &Request, name: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
-        let errand = PromptErrand { site: &self.site, request, is_draft: self.compat.is_draft(&request.capabilities) };
+        let site = self.site(request);
+        let errand = PromptErrand { site: &site, request, is_draft: self.compat.is_draft(&request.capabilities) };
         let step = errand.step(name, params).await.map_err(|fault| unread(request.era, &self.clean(fault)))?;
         errand.result(step).await
     }

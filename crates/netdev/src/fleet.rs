@@ -6,13 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use equipment::{DeviceSecrets, DeviceSettings, GroupSettings};
+use equipment::{DeviceLimits, DeviceSecrets, DeviceSettings, GroupSettings};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::device::Compat;
 use crate::group::DeviceGroup;
+use crate::room;
 use crate::served::ServedDevices;
 use crate::serving::serve_site;
 
@@ -30,7 +31,8 @@ struct DeviceOpening {
 }
 
 /// Serves devices and groups to whoever connects. Never ends.
-pub async fn serve_fleet(listener: UnixListener, state: PathBuf, compat: Compat) {
+pub async fn serve_fleet(listener: UnixListener, state: PathBuf, (compat, limits): (Compat, DeviceLimits)) {
+    room::limit(limits);
     let served = ServedDevices::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {

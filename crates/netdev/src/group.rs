@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::caller;
+use crate::caller::{self, CallerIdentity};
 use crate::device::{tools, yang};
 use crate::served::ServedDevices;
 
@@ -62,10 +62,10 @@ impl DeviceGroup {
         let (room, mut asking) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
         for (name, _) in answers.iter().filter(|(_, answer)| answer.is_null()) {
             let (room, served, name) = (Arc::clone(&room), self.served.clone(), name.clone());
-            let (tool, arguments) = (tool.to_owned(), arguments.clone());
+            let (tool, arguments, caller) = (tool.to_owned(), arguments.clone(), CallerIdentity::from_gate(&request.meta));
             asking.spawn(async move {
                 let _turn = room.acquire().await;
-                let answer = ask_one(&served, &name, &tool, &arguments).await;
+                let answer = ask_one(&served, (&name, caller), &tool, &arguments).await;
                 (name, answer)
             });
         }
@@ -107,10 +107,11 @@ impl AnswerRoom {
     }
 }
 
-async fn ask_one(served: &ServedDevices, name: &str, tool: &str, arguments: &Arguments) -> Value {
+async fn ask_one(served: &ServedDevices, (name, caller): (&str, Option<CallerIdentity>), tool: &str, arguments: &Arguments) -> Value {
     let Some(site) = served.find(name) else {
         return failure(&Fault::new(Code::Unreachable, "the gate does not serve this device at present").retryable());
     };
+    let site = site.of_caller(caller);
     match tools::call(&site, tool, arguments).await {
         Ok(mut result) => json!({ "ok": result["structuredContent"].take() }),
         Err(fault) => failure(&fault.cleaned(|text| site.redactor.text(text))),
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_a_group_are_bounded_for_each_and_together() {
+    fn answers_of_a_group_are_bounded() {
         let (mut room, of) = (AnswerRoom::default(), |size: usize| json!({ "ok": { "stdout": "x".repeat(size) } }));
         assert!(room.taken(of(ANSWER)).to_string().contains("call the device itself"));
         let kept = (0..16).filter(|_| room.taken(of(ANSWER / 2)).get("ok").is_some()).count();

@@ -1,6 +1,7 @@
 //! Messages that devices send by themselves: SNMP notifications, and syslog over UDP and TCP. All processes of devices share one port: one of
 //! them receives, and hands each message to the processes of the device that it came from. Does not know MCP.
 
+mod drops;
 mod hub;
 mod inbox;
 mod mailbox;

@@ -35,7 +35,7 @@ mod way;
 use std::sync::Arc;
 
 pub use device::Compat;
-pub use equipment::{Backend, DeviceSecrets, DeviceSettings, Devices};
+pub use equipment::{Backend, DeviceLimits, DeviceSecrets, DeviceSettings, Devices};
 pub use fleet::serve_fleet;
 pub use freeze::{Freeze, FreezeScope, Freezes};
 pub use guard::guard;

@@ -2,6 +2,7 @@
 //! the purpose of a session.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use equipment::DeviceSettings;
@@ -24,6 +25,8 @@ pub(crate) struct Login {
     password: Option<String>,
     /// Port of an address without one.
     port: u16,
+    /// Set by a failed login, and while a login is under way.
+    is_doubtful: Arc<AtomicBool>,
 }
 
 /// Judge of the host key.
@@ -48,13 +51,17 @@ impl Handler for HostKey {
 
 impl Login {
     pub(crate) fn new(settings: &DeviceSettings, password: Option<String>, port: u16) -> Self {
-        Self { settings: Arc::new(settings.clone()), password, port }
+        Self { settings: Arc::new(settings.clone()), password, port, is_doubtful: Arc::default() }
     }
 
     /// A session of its own.
     pub(crate) async fn session(&self) -> Result<Handle<HostKey>, Fault> {
-        let (_turn, place) = (room::login().await?, room::connection().await?);
-        within(LOGIN, self.begun(place)).await
+        let is_doubtful = self.is_doubtful.load(Ordering::Relaxed);
+        let (_turn, place) = (room::login(is_doubtful).await?, room::connection().await?);
+        self.is_doubtful.store(true, Ordering::Relaxed);
+        let session = within(LOGIN, self.begun(place)).await;
+        self.is_doubtful.store(session.is_err(), Ordering::Relaxed);
+        session
     }
 
     async fn begun(&self, place: ConnectionPermit) -> Result<Handle<HostKey>, Fault> {

@@ -1,46 +1,116 @@
 //! Permission for actions at a device at the present moment: the rules of the device, its maintenance windows and its freezes. Does not know
 //! the record of a change.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use net_proto::fault::{Code, Fault};
 use net_proto::role::{CommandRule, DeviceAction, PathRule, Role, RuleEffect, Window};
 
-use equipment::DeviceSettings;
+use equipment::{DeviceSettings, RoleSettings};
 
+use crate::caller::CallerIdentity;
 use crate::clock::now;
 use crate::freeze::Freezes;
 
-/// Rules at one moment.
+/// Rules of a device for everybody, and roles for some callers.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceRules {
+    everybody: Role,
+    roles: Arc<Vec<(RoleSettings, Role)>>,
+    caller: Option<Arc<CallerIdentity>>,
+}
+
+impl DeviceRules {
+    /// Reads the rules of a device. The error names the bad rule.
+    pub(crate) fn new(settings: &DeviceSettings) -> Result<Self, String> {
+        let DeviceSettings { name, read_only, windows, .. } = settings;
+        let own = RoleSettings {
+            callers: Vec::new(),
+            groups: Vec::new(),
+            read_only: *read_only,
+            allow_commands: settings.allow_commands.clone(),
+            deny_commands: settings.deny_commands.clone(),
+            allow_lines: settings.allow_lines.clone(),
+            deny_lines: settings.deny_lines.clone(),
+            allow_paths: settings.allow_paths.clone(),
+            deny_paths: settings.deny_paths.clone(),
+            allow_edit_paths: settings.allow_edit_paths.clone(),
+            deny_edit_paths: settings.deny_edit_paths.clone(),
+        };
+        let mut everybody = role(name, &own)?;
+        // Lines that others typed, secrets included.
+        everybody.commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
+        everybody.windows = windows.iter().map(|text| Window::read(text)).collect::<Result<_, _>>()?;
+        let named = |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules)?));
+        let roles = settings.roles.iter().map(named).collect::<Result<_, _>>()?;
+        Ok(Self { everybody, roles: Arc::new(roles), caller: None })
+    }
+
+    /// The same rules for a known caller.
+    pub(crate) fn for_caller(&self, caller: CallerIdentity) -> Self {
+        Self { caller: Some(Arc::new(caller)), ..self.clone() }
+    }
+
+    /// Do roles tell callers apart?
+    pub(crate) fn has_roles(&self) -> bool {
+        !self.roles.is_empty()
+    }
+
+    /// Do rules on lines hold for this caller?
+    pub(crate) fn has_lines(&self) -> bool {
+        !self.everybody.lines.is_empty() || self.holding().iter().any(|role| !role.lines.is_empty())
+    }
+
+    /// Roles beside the rules for everybody: the first with the name of the caller; for an unknown caller, all of them.
+    fn holding(&self) -> Vec<&Role> {
+        match &self.caller {
+            None => self.roles.iter().map(|(_, role)| role).collect(),
+            Some(caller) => self.roles.iter().find(|(names, _)| caller.is_named(names)).map(|(_, role)| role).into_iter().collect(),
+        }
+    }
+
+    /// The rules with the windows and freezes of this moment.
+    pub(crate) fn at_present(&self, freezes: &Freezes, settings: &DeviceSettings) -> Result<PresentRole, Fault> {
+        let (now, mut everybody) = (now().wall / 1000, self.everybody.clone());
+        for window in &mut everybody.windows {
+            set_offset(window, now)?;
+        }
+        everybody.freezes = freezes.holding(settings)?.into_iter().map(|(_, freeze)| freeze).collect();
+        let roles: Vec<Role> = self.holding().into_iter().cloned().collect();
+        let stranger = self.caller.as_ref().filter(|_| self.has_roles() && roles.is_empty());
+        if let Some(stranger) = stranger {
+            let detail = format!(
+                "no role of the device `{}` names `{}`: its section in banyan.toml says who does what",
+                settings.name,
+                stranger.name()
+            );
+            return Err(Fault::new(Code::AccessDenied, detail));
+        }
+        Ok(PresentRole { roles: std::iter::once(everybody).chain(roles).collect(), now })
+    }
+}
+
+/// Rules at one moment, all of which hold.
 pub(crate) struct PresentRole {
-    role: Role,
+    roles: Vec<Role>,
     now: u64,
 }
 
 impl PresentRole {
-    /// Rules of a device with the windows and freezes of this moment.
-    pub(crate) fn new(role: &Role, freezes: &Freezes, settings: &DeviceSettings) -> Result<Self, Fault> {
-        let (now, mut role) = (now().wall / 1000, role.clone());
-        for window in &mut role.windows {
-            set_offset(window, now)?;
-        }
-        role.freezes = freezes.holding(settings)?.into_iter().map(|(_, freeze)| freeze).collect();
-        Ok(Self { role, now })
-    }
-
     pub(crate) fn permit(&self, action: DeviceAction<'_>) -> Result<(), Fault> {
-        self.role.permit(action, self.now).map(drop)
+        self.roles.iter().try_for_each(|role| role.permit(action, self.now).map(drop))
     }
 }
 
-/// Rules of a device for all callers; the gate has rules for each. The error says which rule can't be read.
-pub(crate) fn role(settings: &DeviceSettings) -> Result<Role, String> {
+fn description(rules: &RoleSettings) -> String {
+    rules.callers.iter().chain(&rules.groups).map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn role(name: &str, settings: &RoleSettings) -> Result<Role, String> {
     let rules = |effect: RuleEffect, texts: &[String]| texts.iter().map(|text| CommandRule::new(effect, text)).collect::<Vec<_>>();
     let both = |allow: &[String], deny: &[String]| [rules(RuleEffect::Allow, allow), rules(RuleEffect::Deny, deny)].concat();
-    let mut commands = both(&settings.allow_commands, &settings.deny_commands);
-    // Lines that others typed, secrets included.
-    commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
-    let lines = both(&settings.allow_lines, &settings.deny_lines);
     let mut paths = Vec::new();
     for (effect, is_for_edits_only, texts) in [
         (RuleEffect::Allow, false, &settings.allow_paths),
@@ -52,8 +122,15 @@ pub(crate) fn role(settings: &DeviceSettings) -> Result<Role, String> {
             paths.push(PathRule::new(effect, is_for_edits_only, text).ok_or_else(|| format!("`{text}` is no path for a rule"))?);
         }
     }
-    let windows = settings.windows.iter().map(|text| Window::read(text)).collect::<Result<_, _>>()?;
-    Ok(Role { name: settings.name.clone(), is_read_only: settings.read_only, commands, lines, paths, windows, freezes: Vec::new() })
+    Ok(Role {
+        name: name.to_owned(),
+        is_read_only: settings.read_only,
+        commands: both(&settings.allow_commands, &settings.deny_commands),
+        lines: both(&settings.allow_lines, &settings.deny_lines),
+        paths,
+        windows: Vec::new(),
+        freezes: Vec::new(),
+    })
 }
 
 /// Gives a window the offset that its zone has at `now`, in seconds since 1970.
@@ -69,7 +146,51 @@ fn set_offset(window: &mut Window, now: u64) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn permitted(rules: &DeviceRules, caller: Option<CallerIdentity>, action: DeviceAction<'_>) -> Result<(), String> {
+        let dir = tempfile::tempdir().unwrap();
+        let rules = caller.map_or_else(|| rules.clone(), |caller| rules.for_caller(caller));
+        let present = rules.at_present(&Freezes::new(dir.path()), &DeviceSettings::new("r1"));
+        present.and_then(|present| present.permit(action)).map_err(|fault| fault.detail)
+    }
+
+    #[test]
+    fn nm_12_the_first_role_of_a_caller_holds() {
+        let role = |value| serde_json::from_value::<RoleSettings>(value).unwrap();
+        let roles = vec![
+            role(json!({ "callers": ["ada"], "deny_paths": ["/system/radius"] })),
+            role(json!({ "groups": ["noc"], "read_only": true })),
+            role(json!({ "callers": ["n*"], "allow_paths": ["/interfaces"], "read_only": true })),
+        ];
+        let settings = DeviceSettings { roles, deny_paths: vec!["/nacm".into()], ..DeviceSettings::new("r1") };
+        let rules = DeviceRules::new(&settings).unwrap();
+        let told = |name: &str, kind: &str, group: &str| {
+            Some(serde_json::from_value::<CallerIdentity>(json!({ "name": name, "kind": kind, "groups": [group], "roles": [] })).unwrap())
+        };
+        let (ada, bob, nina) = (|| told("ada", "token", "noc"), || told("bob", "token", "noc"), || told("nina", "issuer", "x"));
+        let (edit, radius, system) =
+            (DeviceAction::EditPath("/interfaces"), DeviceAction::ReadPath("/system/radius"), DeviceAction::ReadPath("/system/x"));
+        assert_eq!(permitted(&rules, ada(), edit), Ok(()));
+        assert!(permitted(&rules, ada(), radius).unwrap_err().contains("ada"));
+        assert_eq!(permitted(&rules, bob(), radius), Ok(()));
+        assert!(permitted(&rules, bob(), edit).unwrap_err().contains("read-only"));
+        assert!(permitted(&rules, nina(), system).is_err() && permitted(&rules, nina(), DeviceAction::ReadPath("/interfaces")).is_ok());
+        for who in [ada(), bob(), nina()] {
+            assert!(permitted(&rules, who, DeviceAction::ReadPath("/nacm")).is_err());
+        }
+        // Whoever may take any name in a room is not the holder of a token of that name.
+        for stranger in [told("ada", "participant", "x"), told("eve", "token", "x"), told("ada", "parent", "x")] {
+            assert!(permitted(&rules, stranger, DeviceAction::ReadPath("/interfaces")).unwrap_err().contains("no role"));
+        }
+        // Whom nobody vouches for, all roles hold.
+        assert!(
+            permitted(&rules, None, edit).is_err() && permitted(&rules, None, radius).is_err() && permitted(&rules, None, system).is_err()
+        );
+        assert_eq!(permitted(&rules, None, DeviceAction::ReadPath("/interfaces")), Ok(()));
+    }
 
     #[test]
     fn nm_12_a_window_keeps_its_local_time_all_year() {

@@ -1,25 +1,44 @@
 //! Room for sessions of all devices of a process together: so many connections at a time, and so many logins. Where all are taken, a kept
-//! session that nobody uses gives way. Opens none.
+//! session without a user gives way. Devices with a failure at the last try share a part of the logins, and hinder no others. Opens none.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use net_proto::fault::{Fault, Trouble};
+use equipment::DeviceLimits;
+use net_proto::fault::{Code, Fault};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Connections of a process to devices.
-const CONNECTIONS: usize = 256;
-/// Logins under way at a time.
-const LOGINS: usize = 64;
-/// Longest wait for room.
+/// Longest wait for room, and of a device with a failure at the last try.
 const PATIENCE: Duration = Duration::from_secs(30);
+const SHORT_PATIENCE: Duration = Duration::from_secs(5);
+/// Pause between two looks for a kept session without a user.
+const AGAIN: Duration = Duration::from_millis(250);
+/// Part of the logins for devices with a failure at the last try: a fourth.
+const DOUBTFUL: usize = 4;
 /// Shortest time between two signs of life, which no device has to answer at the same time as the others.
 const ALIVE: Duration = Duration::from_secs(10);
 
-static ROOM: Semaphore = Semaphore::const_new(CONNECTIONS);
-static DOOR: Semaphore = Semaphore::const_new(LOGINS);
-static KEPT: Mutex<VecDeque<Weak<dyn KeptSession>>> = Mutex::new(VecDeque::new());
+static ROOM: OnceLock<SessionRoom> = OnceLock::new();
+
+/// Room of a process.
+struct SessionRoom {
+    limits: DeviceLimits,
+    connections: Semaphore,
+    logins: Semaphore,
+    doubtful: Semaphore,
+    kept: Mutex<VecDeque<Weak<dyn KeptSession>>>,
+    patience: Duration,
+}
+
+/// Sets the bounds of this process. Later ones, and those after the first session, change nothing.
+pub(crate) fn limit(limits: DeviceLimits) {
+    ROOM.get_or_init(|| SessionRoom::new(limits, PATIENCE));
+}
+
+fn room() -> &'static SessionRoom {
+    ROOM.get_or_init(|| SessionRoom::new(DeviceLimits::default(), PATIENCE))
+}
 
 /// A session that is kept for the next caller.
 pub(crate) trait KeptSession: Send + Sync {
@@ -33,27 +52,25 @@ pub(crate) struct ConnectionPermit(#[expect(dead_code, reason = "held, not read"
 
 /// A turn to log in, until dropped.
 #[derive(Debug)]
-pub(crate) struct LoginTurn(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'static>);
+pub(crate) struct LoginTurn {
+    _turn: SemaphorePermit<'static>,
+    _doubtful: Option<SemaphorePermit<'static>>,
+}
 
 /// Enters a session that may give way.
 pub(crate) fn enter(kept: Weak<dyn KeptSession>) {
-    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|one| one.strong_count() > 0);
-    all.push_back(kept);
+    room().enter(kept);
 }
 
 /// Waits for a place among the connections.
 pub(crate) async fn connection() -> Result<ConnectionPermit, Fault> {
-    if let Ok(permit) = ROOM.try_acquire() {
-        return Ok(ConnectionPermit(permit));
-    }
-    make_way();
-    waited(&ROOM).await.map(ConnectionPermit)
+    room().connection().await.map(ConnectionPermit)
 }
 
-/// Waits for a turn to log in.
-pub(crate) async fn login() -> Result<LoginTurn, Fault> {
-    waited(&DOOR).await.map(LoginTurn)
+/// Waits for a turn to log in. `is_doubtful`: after a failure.
+pub(crate) async fn login(is_doubtful: bool) -> Result<LoginTurn, Fault> {
+    let doubtful = if is_doubtful { Some(room().doubtful().await?) } else { None };
+    Ok(LoginTurn { _turn: room().login().await?, _doubtful: doubtful })
 }
 
 /// Time between two signs of life of a device: the same for a device, and spread over devices.
@@ -62,27 +79,128 @@ pub(crate) fn alive_every(name: &str) -> Duration {
     ALIVE + ALIVE * spread / 1000
 }
 
-async fn waited(semaphore: &'static Semaphore) -> Result<SemaphorePermit<'static>, Fault> {
-    let waited = tokio::time::timeout(PATIENCE, semaphore.acquire()).await;
-    waited.ok().and_then(Result::ok).ok_or_else(|| Trouble::Busy.into())
-}
+impl SessionRoom {
+    fn new(limits: DeviceLimits, patience: Duration) -> Self {
+        let DeviceLimits { connections, logins } = limits;
+        let [all, turns, doubtful] = [connections, logins, logins / DOUBTFUL].map(|most| Semaphore::new(most.max(1)));
+        Self { limits, connections: all, logins: turns, doubtful, kept: Mutex::default(), patience }
+    }
 
-/// Lets the session that gave way longest ago, or never, give way.
-fn make_way() {
-    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    for _ in 0..all.len() {
-        let Some(one) = all.pop_front() else { return };
-        let Some(kept) = one.upgrade() else { continue };
-        all.push_back(one);
-        if kept.give_way() {
-            return;
+    fn enter(&self, kept: Weak<dyn KeptSession>) {
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.strong_count() > 0);
+        all.push_back(kept);
+    }
+
+    async fn connection(&self) -> Result<SemaphorePermit<'_>, Fault> {
+        if let Ok(permit) = self.connections.try_acquire() {
+            return Ok(permit);
+        }
+        let making_way = async {
+            loop {
+                self.make_way();
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
+        let waited = async {
+            tokio::select! {
+                permit = self.connections.acquire() => permit.ok(),
+                () = making_way => None,
+            }
+        };
+        let most = self.limits.connections;
+        within(self.patience, waited).await.ok_or_else(|| full(&format!("all {most} connections to devices are in use (`connections`")))
+    }
+
+    async fn login(&self) -> Result<SemaphorePermit<'_>, Fault> {
+        let most = self.limits.logins;
+        let waited = async { self.logins.acquire().await.ok() };
+        within(self.patience, waited).await.ok_or_else(|| full(&format!("{most} logins are under way (`logins`")))
+    }
+
+    async fn doubtful(&self) -> Result<SemaphorePermit<'_>, Fault> {
+        let waited = async { self.doubtful.acquire().await.ok() };
+        within(self.patience.min(SHORT_PATIENCE), waited).await.ok_or_else(|| {
+            let detail = "this device did not answer the last time, and others that did not either are being tried";
+            Fault::new(Code::Unreachable, detail).retryable()
+        })
+    }
+
+    /// Lets the session that gave way longest ago, or never, give way.
+    fn make_way(&self) {
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..all.len() {
+            let Some(one) = all.pop_front() else { return };
+            let Some(kept) = one.upgrade() else { continue };
+            all.push_back(one);
+            if kept.give_way() {
+                return;
+            }
         }
     }
 }
 
+async fn within<T>(time: Duration, waited: impl Future<Output = Option<T>>) -> Option<T> {
+    tokio::time::timeout(time, waited).await.ok().flatten()
+}
+
+fn full(what: &str) -> Fault {
+    Fault::new(Code::Unreachable, format!("{what} in [device_limits]): try again, or raise the bound")).retryable()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// A kept session that is busy for some looks, and frees its place then.
+    struct BusySession(AtomicUsize, Mutex<Option<SemaphorePermit<'static>>>);
+
+    impl KeptSession for BusySession {
+        fn give_way(&self) -> bool {
+            let is_busy = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |looks| looks.checked_sub(1)).is_ok();
+            !is_busy && self.1.lock().unwrap().take().is_some()
+        }
+    }
+
+    fn small(patience: Duration) -> &'static SessionRoom {
+        Box::leak(Box::new(SessionRoom::new(DeviceLimits { connections: 2, logins: 1 }, patience)))
+    }
+
+    #[tokio::test]
+    async fn who_finds_all_connections_taken_is_told_the_bound() {
+        let room = small(Duration::from_millis(1));
+        let (one, _two) = (room.connection().await.unwrap(), room.connection().await.unwrap());
+        let refused = room.connection().await.unwrap_err();
+        assert!(
+            refused.may_retry && refused.detail.contains("all 2 connections") && refused.detail.contains("[device_limits]"),
+            "{refused:?}"
+        );
+        drop(one);
+        assert!(room.connection().await.is_ok());
+        let _turn = room.login().await.unwrap();
+        assert!(room.login().await.unwrap_err().detail.contains("1 logins"));
+    }
+
+    #[tokio::test]
+    async fn a_kept_session_gives_way_after_it_was_busy() {
+        let room = small(PATIENCE);
+        let kept = Arc::new(BusySession(AtomicUsize::new(1), Mutex::new(Some(room.connection().await.unwrap()))));
+        let weak: Weak<BusySession> = Arc::downgrade(&kept);
+        room.enter(weak);
+        let _other = room.connection().await.unwrap();
+        assert!(room.connection().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn devices_that_failed_hinder_no_others() {
+        let room = Box::leak(Box::new(SessionRoom::new(DeviceLimits { connections: 8, logins: 4 }, Duration::from_millis(1))));
+        let _doubtful = (room.doubtful().await.unwrap(), room.login().await.unwrap());
+        assert!(room.doubtful().await.unwrap_err().detail.contains("the last time"));
+        assert!(room.login().await.is_ok());
+    }
 
     #[test]
     fn signs_of_life_are_spread_over_devices() {

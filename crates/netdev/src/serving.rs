@@ -32,7 +32,7 @@ where
     }
     let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
     site.intake.begin();
-    let served = mcp_server::run(Arc::new(Device::new(site, compat)), input, output).await;
+    let served = mcp_server::run(Arc::new(Device::new(site, compat).for_gate()), input, output).await;
     watching.abort();
     served
 }

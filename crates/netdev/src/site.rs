@@ -13,15 +13,16 @@ use net_proto::change::{
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
 use net_proto::redact::{MARK, Redactor};
-use net_proto::role::{DeviceAction, Role};
+use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
+use crate::caller::CallerIdentity;
 use crate::clock::{now, written};
 use crate::drive::drive;
 use crate::freeze::Freezes;
 use crate::intake::Intake;
-use crate::permission::{PresentRole, role};
+use crate::permission::{DeviceRules, PresentRole};
 use crate::store::Store;
 use crate::way::DeviceWay;
 
@@ -39,7 +40,7 @@ pub struct Site {
     pub(crate) dialect: Arc<Dialect>,
     /// Owner of the changes that are made over MCP.
     pub(crate) caller: String,
-    pub(crate) role: Role,
+    pub(crate) rules: DeviceRules,
     /// Secrets for processes that restore the device.
     pub(crate) secrets: DeviceSecrets,
     pub(crate) freezes: Freezes,
@@ -105,7 +106,8 @@ impl Site {
         let store = Store::open(state, &settings.name)?;
         let dialect = settings.open_dialect().map_err(std::io::Error::other)?;
         let redactor = Redactor::default().knowing(&secrets.values());
-        let (backend, role) = (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), role(&settings).map_err(std::io::Error::other)?);
+        let (backend, rules) =
+            (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), DeviceRules::new(&settings).map_err(std::io::Error::other)?);
         let (caller, freezes) = ("mcp".to_owned(), Freezes::new(state));
         let intake = Arc::new(Intake::new(&settings, secrets, state, &store));
         Ok(Self {
@@ -116,17 +118,25 @@ impl Site {
             redactor,
             dialect,
             caller,
-            role,
+            rules,
             secrets: secrets.clone(),
             freezes,
             intake,
         })
     }
 
-    /// The same device, whose changes over MCP belong to `caller`.
+    /// The same device for a controller with a certificate of this name, the owner of its changes.
     #[must_use]
-    pub fn of_caller(&self, caller: &str) -> Self {
-        Self { caller: caller.to_owned(), ..self.clone() }
+    pub fn of_controller(&self, name: &str) -> Self {
+        Self { caller: name.to_owned(), rules: self.rules.for_caller(CallerIdentity::certified(name)), ..self.clone() }
+    }
+
+    /// The same device for a caller of the gate. With roles, each caller owns the changes of its own.
+    pub(crate) fn of_caller(self: &Arc<Self>, caller: Option<CallerIdentity>) -> Arc<Self> {
+        match caller.filter(|_| self.rules.has_roles()) {
+            None => Arc::clone(self),
+            Some(caller) => Arc::new(Self { caller: caller.name().to_owned(), rules: self.rules.for_caller(caller), ..Self::clone(self) }),
+        }
     }
 
     /// Tries the way to the device; answers the first line of `show version`.
@@ -378,7 +388,7 @@ impl Site {
 
     /// The rules with the windows and freezes of this moment.
     pub(crate) fn present_role(&self) -> Result<PresentRole, Fault> {
-        PresentRole::new(&self.role, &self.freezes, &self.settings)
+        self.rules.at_present(&self.freezes, &self.settings)
     }
 
     pub(crate) fn permit(&self, action: DeviceAction<'_>) -> Result<(), Fault> {
@@ -401,7 +411,7 @@ impl Site {
         self.may_change()?;
         let lines: Vec<&str> = match edits {
             Edits::Commands(commands) => commands.iter().map(String::as_str).collect(),
-            Edits::Whole(_) if !self.role.lines.is_empty() => {
+            Edits::Whole(_) if self.rules.has_lines() => {
                 let detail = "rules on lines hold for this device, and a whole file could pass them by: use network.cli.configure";
                 return Err(Fault::new(Code::AccessDenied, detail));
             }

@@ -113,5 +113,6 @@ def run(report):
         netconf_change.run(report, gateway, device, oracle)
     report.guard("fleet", lambda: fleet.run(report, oracle))
     report.guard("callers", lambda: callers.run(report))
+    report.guard("outage", lambda: many.outage(report))
     report.guard("many", lambda: many.run(report))
     oracle.close()

@@ -42,7 +42,12 @@ enum DeviceCommand {
     },
     /// Serve the devices that stand in groups, each over a connection to a socket
     #[command(hide = true)]
-    Fleet,
+    Fleet {
+        #[arg(long)]
+        connections: usize,
+        #[arg(long)]
+        logins: usize,
+    },
     /// Refuse every new change of a device, a group or all devices, at once
     Freeze(freeze::FreezeBegin),
     /// Restore a device when nobody confirms
@@ -156,7 +161,9 @@ impl Device {
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
-            DeviceCommand::Fleet => fleet(output),
+            DeviceCommand::Fleet { connections, logins } => {
+                fleet(netdev::DeviceLimits { connections: *connections, logins: *logins }, output)
+            }
             DeviceCommand::Freeze(begin) => begin.run(place, output),
             DeviceCommand::Unfreeze(end) => end.run(place, output),
             DeviceCommand::Guard(handover) => {
@@ -201,7 +208,7 @@ fn serve(handover: &Handover, compat: Compat) -> Result<(), Failure> {
 }
 
 /// Serves devices in groups until standard input ends: the gate that started this is gone then.
-fn fleet(output: &Output) -> Result<(), Failure> {
+fn fleet(limits: netdev::DeviceLimits, output: &Output) -> Result<(), Failure> {
     let path = std::env::var_os("BANYAN_SOCKET")
         .map(PathBuf::from)
         .ok_or_else(|| Failure::Usage("a gate starts this, and names a socket".to_owned()))?;
@@ -214,7 +221,7 @@ fn fleet(output: &Output) -> Result<(), Failure> {
         output.line("listening")?;
         let (mut input, mut sink) = (tokio::io::stdin(), tokio::io::sink());
         tokio::select! {
-            () = netdev::serve_fleet(listener, state, netdev::Compat::Auto) => Ok(()),
+            () = netdev::serve_fleet(listener, state, (netdev::Compat::Auto, limits)) => Ok(()),
             read = tokio::io::copy(&mut input, &mut sink) => read.map(drop).map_err(failed),
         }
     });

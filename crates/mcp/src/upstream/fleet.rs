@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_never_listens_is_tried_less_and_less_often() {
+    fn a_process_that_never_listens_is_tried_less_often() {
         let (mut restarts, mut now, mut waits) = (Restarts::default(), Instant::now(), Vec::new());
         for _ in 0..12 {
             assert_eq!(restarts.begin(now), Ok(()));

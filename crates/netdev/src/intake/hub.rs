@@ -15,7 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
-use super::mailbox::{FAILURE, HEAD, LARGEST, TOKEN, framed, sender};
+use super::drops;
+use super::mailbox::{DROPS, FAILURE, HEAD, LARGEST, TOKEN, framed, sender};
 
 /// Pause before the lock or the address is tried again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -89,12 +90,27 @@ async fn serve(dir: &Path, address: SocketAddr, has_streams: bool) -> std::io::R
     let outside = UdpSocket::bind(address).await?;
     let listener = if has_streams { Some(TcpListener::bind(address).await?) } else { None };
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    drops::make_room(&outside);
     drop(std::fs::remove_file(dir.join(FAILURE)));
+    drop(std::fs::remove_file(dir.join(DROPS)));
     let delivery = Arc::new(Delivery { dir: dir.to_owned(), socket, targets: Mutex::default(), connections: Mutex::default() });
     tokio::select! {
         ended = forward(&outside, &delivery) => ended,
         ended = bring_back(&outside, &delivery) => ended,
         ended = accept(listener, &delivery) => ended,
+        () = count_drops(&outside, dir) => Ok(()),
+    }
+}
+
+/// Writes how many datagrams the system dropped here, so that each device can tell. Never ends.
+async fn count_drops(outside: &UdpSocket, dir: &Path) {
+    let mut known = 0;
+    loop {
+        let dropped = drops::dropped(outside).unwrap_or(known);
+        if dropped != known && whole::replace_for_now(&dir.join(DROPS), dropped.to_string().as_bytes(), Readers::Owner).is_ok() {
+            known = dropped;
+        }
+        tokio::time::sleep(AGAIN).await;
     }
 }
 

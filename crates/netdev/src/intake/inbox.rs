@@ -19,6 +19,8 @@ pub(crate) struct InboxContent {
     pub(crate) tail: LogTail,
     /// Messages that got lost on the way to this process.
     lost: u64,
+    /// Datagrams that the system dropped at the address, from whichever device they came.
+    dropped_by_system: u64,
     /// Messages that were not the device's, and the last reason.
     refused: u64,
     reason: Option<String>,
@@ -28,7 +30,14 @@ pub(crate) struct InboxContent {
 
 impl Inbox {
     pub(crate) fn new(most_lines: usize, most_bytes: usize) -> Self {
-        let content = InboxContent { tail: LogTail::new(most_lines, most_bytes), lost: 0, refused: 0, reason: None, failure: None };
+        let content = InboxContent {
+            tail: LogTail::new(most_lines, most_bytes),
+            lost: 0,
+            dropped_by_system: 0,
+            refused: 0,
+            reason: None,
+            failure: None,
+        };
         Self { content: Mutex::new(content), news: Notify::new() }
     }
 
@@ -46,6 +55,11 @@ impl Inbox {
         content.lost = content.lost.saturating_add(count);
     }
 
+    /// Notes what the system dropped so far.
+    pub(super) fn drop_unseen(&self, count: u64) {
+        self.content().dropped_by_system = count;
+    }
+
     pub(super) fn refuse(&self, reason: &str) {
         let mut content = self.content();
         content.refused = content.refused.saturating_add(1);
@@ -60,6 +74,6 @@ impl Inbox {
 impl InboxContent {
     /// Counts for the metadata of a read.
     pub(crate) fn counts(&self) -> Value {
-        json!({ "received": self.tail.next_number(), "lost": self.lost, "refused": self.refused, "lastRefusal": self.reason, "failure": self.failure })
+        json!({ "received": self.tail.next_number(), "lost": self.lost, "droppedBySystem": self.dropped_by_system, "refused": self.refused, "lastRefusal": self.reason, "failure": self.failure })
     }
 }

@@ -3,15 +3,18 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use runtime::whole::{self, Readers};
 use tokio::net::UdpSocket;
 
+use super::drops;
 use super::inbox::Inbox;
 
 /// File with the reason for which nothing is received.
 pub(super) const FAILURE: &str = "failure";
+/// File with the number of datagrams that the system dropped before anybody received them.
+pub(super) const DROPS: &str = "drops";
 /// Bytes before a message: token, number, address and port of the sender.
 pub(super) const TOKEN: usize = 16;
 pub(super) const HEAD: usize = TOKEN + 8 + 16 + 2;
@@ -32,6 +35,7 @@ pub(super) struct Mailbox {
     /// Sender of the last message: the process that receives.
     hub: Option<SocketAddr>,
     next: Option<u64>,
+    looked: Instant,
     buffer: Vec<u8>,
 }
 
@@ -50,6 +54,7 @@ impl Mailbox {
     async fn opened(dir: &Path, device: &str, sources: &[IpAddr]) -> std::io::Result<Self> {
         whole::make_dirs(dir, 0o700)?;
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        drops::make_room(&socket);
         let token = runtime::random::bytes();
         let port = socket.local_addr()?.port();
         let hex: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -60,13 +65,27 @@ impl Mailbox {
             whole::replace_for_now(&file, format!("{port} {hex}\n").as_bytes(), Readers::Owner)?;
             files.push(file);
         }
-        Ok(Self { socket, token, files, dir: dir.to_owned(), hub: None, next: None, buffer: vec![0; HEAD + LARGEST] })
+        Ok(Self {
+            socket,
+            token,
+            files,
+            dir: dir.to_owned(),
+            hub: None,
+            next: None,
+            looked: Instant::now(),
+            buffer: vec![0; HEAD + LARGEST],
+        })
     }
 
     /// The next message with the address of its sender. Lost ones are counted, and so is why nothing can come.
     pub(super) async fn receive(&mut self, inbox: &Inbox) -> Option<(SocketAddr, Vec<u8>)> {
         loop {
             let received = tokio::time::timeout(LOOK, self.socket.recv_from(&mut self.buffer)).await;
+            if self.looked.elapsed() >= LOOK {
+                self.looked = Instant::now();
+                inbox
+                    .drop_unseen(std::fs::read_to_string(self.dir.join(DROPS)).ok().and_then(|text| text.parse().ok()).unwrap_or_default());
+            }
             let Ok(received) = received else {
                 inbox.fail(std::fs::read_to_string(self.dir.join(FAILURE)).ok());
                 continue;

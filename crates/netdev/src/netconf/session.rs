@@ -13,6 +13,10 @@ use crate::login::HostKey;
 /// Bytes of a message that are kept.
 pub(crate) const REPLY: usize = 32 << 20;
 
+/// Pause between the hellos and the first request. Where a client's hello and a request come in one piece, `netconfd` reads the request in the old
+/// framing and never answers.
+const SETTLE: Duration = Duration::from_millis(50);
+
 /// A session with a device.
 pub(crate) struct NetconfSession {
     /// Ends the connection when dropped.
@@ -54,6 +58,7 @@ impl NetconfSession {
                     session.framer.begin_chunks();
                 }
                 session.device = Arc::new(device);
+                tokio::time::sleep(SETTLE).await;
                 Ok(session)
             }
             _ => Err(Trouble::Garbled { reason: "the first message is no hello".to_owned() }),

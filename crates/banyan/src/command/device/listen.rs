@@ -135,7 +135,7 @@ async fn serve(
         return tracing::warn!(controller = &*controller.principal, "a controller was refused that has too many connections");
     };
     tokio::select! {
-        served = netdev::serve_controller(site.of_caller(&controller.principal), compat.into(), stream) => {
+        served = netdev::serve_controller(site.of_controller(&controller.principal), compat.into(), stream) => {
             if let Err(error) = served {
                 tracing::debug!(controller = &*controller.principal, %error, "a connection broke");
             }

@@ -1,0 +1,50 @@
+//! Roles at a device: rules for the callers that they name. Does not decide about a call.
+
+use config::Flaw;
+use config::file::At;
+use config::reading::FileReading;
+use net_proto::role::{PathRule, RuleEffect};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rules for some callers of a device, beside those of the device for everybody. The first role that names a caller holds; where a device has
+/// roles, a caller that none names does nothing there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoleSettings {
+    /// Callers: principals of the gate by the names in its record, and controllers over TLS by the names in their certificates. A name that ends
+    /// with `*` stands for all that begin so; `participant:` and `parent:` in front name participants of rooms and gates above, which no other
+    /// name means.
+    #[schemars(example = &["ada", "noc-*"])]
+    pub callers: Vec<String>,
+    /// Groups and roles of the gate, one of which the caller has.
+    #[schemars(example = &["noc"])]
+    pub groups: Vec<String>,
+    /// `true`: these callers change nothing.
+    pub read_only: bool,
+    /// As the settings of these names of a device.
+    pub allow_commands: Vec<String>,
+    pub deny_commands: Vec<String>,
+    pub allow_lines: Vec<String>,
+    pub deny_lines: Vec<String>,
+    pub allow_paths: Vec<String>,
+    pub deny_paths: Vec<String>,
+    pub allow_edit_paths: Vec<String>,
+    pub deny_edit_paths: Vec<String>,
+}
+
+impl RoleSettings {
+    /// Checks names and paths.
+    pub(crate) fn check(&self, device: &At<String>, reading: &mut FileReading<'_>) {
+        if self.callers.is_empty() && self.groups.is_empty() {
+            let flaw = Flaw::new(device.span(), "a role of this device names nobody");
+            reading.refuse(flaw.help("write `callers = [\"ada\"]` or `groups = [\"noc\"]` into it; `callers = [\"*\"]` is everybody else"));
+        }
+        for path in [&self.allow_paths, &self.deny_paths, &self.allow_edit_paths, &self.deny_edit_paths].into_iter().flatten() {
+            if path.contains(['[', ':']) || PathRule::new(RuleEffect::Deny, false, path).is_none() {
+                let flaw = Flaw::new(device.span(), format!("`{path}` is no path for a rule"));
+                reading.refuse(flaw.help("write names of nodes, without modules and keys, for example \"/interfaces/interface\""));
+            }
+        }
+    }
+}
