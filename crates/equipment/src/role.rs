@@ -22,14 +22,21 @@ pub struct RoleSettings {
     pub groups: Vec<String>,
     /// `true`: these callers change nothing.
     pub read_only: bool,
-    /// As the settings of these names of a device.
+    /// First words of further commands; then other reads are refused.
     pub allow_commands: Vec<String>,
+    /// First words of commands that are refused, however they are shortened.
     pub deny_commands: Vec<String>,
+    /// First words of lines of a change; then other lines are refused.
     pub allow_lines: Vec<String>,
+    /// First words of lines of a change that are refused.
     pub deny_lines: Vec<String>,
+    /// YANG paths; then other paths are refused.
     pub allow_paths: Vec<String>,
+    /// YANG paths that are neither read nor edited.
     pub deny_paths: Vec<String>,
+    /// YANG paths that may be edited; then other paths are read only.
     pub allow_edit_paths: Vec<String>,
+    /// YANG paths that are not edited.
     pub deny_edit_paths: Vec<String>,
 }
 
