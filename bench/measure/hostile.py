@@ -1,7 +1,7 @@
 """Texts that cost readers more than they should: what is repeated, and within what. Says nothing of how much they may cost."""
 from dataclasses import dataclass
 
-CLEANERS = ["cleaned", "device", "events", "names", "shown", "template", "screen", "without"]
+CLEANERS = ["cleaned", "device", "event", "events", "names", "shown", "template", "screen", "without"]
 
 
 def again(unit):
@@ -116,6 +116,7 @@ FRAMES = {
     "dialect": {"title": (STRINGS, b'name = "x"\ntitle = "', b'"\n'), "start": (ITEMS, b'name = "x"\n[session]\nstart = [', b'"a"]\n'),
                 "prompt": (STRINGS, b"name = \"x\"\n[prompt]\nexec = '", b"'\n"), "keys": ({"keys": numbered(b"k# = 1\n")}, b"", b""), "lines": (BYTES, b"\n", b"")},
     "envelope": member(CALL, b"}", "params") | member(CALL + b'{"_meta":', b"}}", "_meta") | member(RESULT, b"}", "result"),
+    "event": {"children": (XML, b"<notification>", b"</notification>"), "attributes": (ATTRIBUTES, b"<notification><e", b"/></notification>")},
     "events": {"events": (REPEATED | LINES | BYTES, b"", b"")},
     "gate": member(b'{"extensions":{"io.banyan/mcpax":{"aggregator_id":"g"},"x":', b'}}\n["a"]', "extension") | member(b"{}\n", b"", "ids"),
     "header": {"encoded": (STRINGS, b"=?base64?", b"?="), "schema": (SCHEMAS, b'v\n{"type":"object","properties":{', b'}}\n{"p000001":"x"}'),

@@ -135,6 +135,11 @@ impl Fault {
         Self { code, detail: detail.into(), path: None, may_retry: false, native: None }
     }
 
+    /// Did the device say more than is taken?
+    pub fn is_too_long(&self) -> bool {
+        self.native.as_ref().is_some_and(|native| native.tag == session::TOO_LONG)
+    }
+
     /// The same failure, blamed on a path.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {

@@ -97,6 +97,7 @@ impl Redactor {
 
     fn member(&self, value: &mut Value, is_below_holder: bool) {
         match value {
+            Value::String(text) if text.starts_with('/') && text.contains('[') => *text = self.path(text),
             Value::String(text) => {
                 if let Cow::Owned(hidden) = self.cow(text) {
                     *text = hidden;

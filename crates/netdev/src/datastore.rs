@@ -10,6 +10,7 @@ use net_proto::role::DeviceAction;
 use net_proto::snmp::edited;
 use serde_json::Value;
 
+use crate::bulk::Bulk;
 use crate::clock::now;
 use crate::site::{PATIENCE, Preview, Site};
 
@@ -21,6 +22,45 @@ pub(crate) struct NodeEdit {
     pub(crate) value: Option<Value>,
 }
 
+/// Edits of one call.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeEdits {
+    pub(crate) all: Vec<NodeEdit>,
+    pub(crate) bulk: Bulk,
+}
+
+impl NodeEdit {
+    /// Number of edits: each entry of a list counts.
+    fn count(&self) -> usize {
+        fn entries(value: &Value) -> usize {
+            match value {
+                Value::Array(all) => all.iter().map(|entry| entries(entry).max(1)).sum(),
+                Value::Object(members) => members.values().map(entries).sum(),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+            }
+        }
+        self.value.as_ref().map_or(0, entries).max(1)
+    }
+
+    /// The same edit in requests of at most so many entries.
+    fn chunks(&self, most: usize) -> Result<Vec<Self>, Fault> {
+        if self.count() <= most {
+            return Ok(vec![self.clone()]);
+        }
+        let parts = match &self.value {
+            Some(Value::Array(all)) if self.operation != EditOperation::Replace => {
+                all.chunks(most).map(|part| Self { value: Some(part.to_vec().into()), ..self.clone() }).collect()
+            }
+            _ => Vec::new(),
+        };
+        if parts.is_empty() || parts.iter().any(|part: &Self| part.count() > most) {
+            let detail = format!("one edit alone has {} entries, and {most} are allowed: name smaller nodes by their paths", self.count());
+            return Err(Fault::new(Code::ConfigIncompatible, detail).at(self.path.clone()));
+        }
+        Ok(parts)
+    }
+}
+
 impl Site {
     /// Data below a path: of the running configuration, or with the state of the device.
     pub(crate) async fn data(&self, path: &str, with_state: bool) -> Result<(XmlTree, Arc<NetconfCapabilities>), Fault> {
@@ -29,7 +69,7 @@ impl Site {
     }
 
     /// Adds to the candidate of `who`; answers the diff. The device itself makes and tests the candidate.
-    pub(crate) async fn edit_data(&self, who: &str, edits: &[NodeEdit]) -> Result<Preview, Fault> {
+    pub(crate) async fn edit_data(&self, who: &str, edits: &NodeEdits) -> Result<Preview, Fault> {
         let _lock = self.store.lock(PATIENCE).await?;
         let (record, shown) = self.tried(who, edits).await?;
         self.keep(&record)?;
@@ -37,13 +77,13 @@ impl Site {
     }
 
     /// The diff that such edits of `who` would make. Nothing is kept, and the device empties its candidate again.
-    pub(crate) async fn foresee_data(&self, who: &str, edits: &[NodeEdit]) -> Result<Preview, Fault> {
+    pub(crate) async fn foresee_data(&self, who: &str, edits: &NodeEdits) -> Result<Preview, Fault> {
         let _lock = self.store.lock(PATIENCE).await?;
         Ok(self.tried(who, edits).await?.1)
     }
 
     /// The record with the edits, and the diff.
-    async fn tried(&self, who: &str, edits: &[NodeEdit]) -> Result<(ChangeRecord, Preview), Fault> {
+    async fn tried(&self, who: &str, edits: &NodeEdits) -> Result<(ChangeRecord, Preview), Fault> {
         if self.backend.snmp().is_some() {
             return self.tried_objects(who, edits).await;
         }
@@ -52,7 +92,7 @@ impl Site {
         let record = self.store.load()?;
         let mut all = edits_of(&record, who, &now())?;
         let device = netconf.reach().await?;
-        for edit in edits {
+        for edit in &self.chunked(edits)? {
             let config = NodePath::read(&edit.path, &device)?.config(edit.operation, edit.value.as_ref(), &device);
             all.push(config.map_err(|fault| fault.at(edit.path.clone()))?);
         }
@@ -65,8 +105,13 @@ impl Site {
     }
 
     /// The record with settings of objects, and the diff. The device tests nothing before a commit.
-    async fn tried_objects(&self, who: &str, edits: &[NodeEdit]) -> Result<(ChangeRecord, Preview), Fault> {
+    async fn tried_objects(&self, who: &str, edits: &NodeEdits) -> Result<(ChangeRecord, Preview), Fault> {
         self.may_edit_data(edits)?;
+        if edits.bulk == Bulk::Chunked {
+            let detail = "over SNMP all values are set by one request: leave `chunked` out, and send less";
+            return Err(Fault::new(Code::ConfigIncompatible, detail));
+        }
+        let edits = &edits.all;
         if let Some(edit) = edits.iter().find(|edit| !matches!(edit.operation, EditOperation::Merge | EditOperation::Replace)) {
             let detail = "over SNMP values are set, and nothing is created or deleted: leave `operation` out";
             return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
@@ -84,15 +129,17 @@ impl Site {
         Ok((record, shown))
     }
 
-    fn may_edit_data(&self, edits: &[NodeEdit]) -> Result<(), Fault> {
+    /// Edits as sent, each with at most as many entries as the device takes at once.
+    fn chunked(&self, edits: &NodeEdits) -> Result<Vec<NodeEdit>, Fault> {
+        let parts = edits.all.iter().map(|edit| edit.chunks(self.settings.max_bulk_edit)).collect::<Result<Vec<_>, _>>()?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    fn may_edit_data(&self, edits: &NodeEdits) -> Result<(), Fault> {
         self.may_change()?;
-        let most = self.settings.max_bulk_edit;
-        if edits.len() > most {
-            let detail = format!("{} edits in one call, and {most} are allowed: send them in parts", edits.len());
-            return Err(Fault::new(Code::ConfigIncompatible, detail));
-        }
+        edits.bulk.check(edits.all.iter().map(NodeEdit::count).sum(), self.settings.max_bulk_edit)?;
         let role = self.present_role()?;
-        for edit in edits {
+        for edit in &edits.all {
             if edit.path.contains(MARK) || edit.value.as_ref().is_some_and(|value| value.to_string().contains(MARK)) {
                 let detail = format!("the edit holds {MARK} where a secret was hidden: write the secret, or leave the node out");
                 return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
@@ -100,5 +147,38 @@ impl Site {
             role.permit(DeviceAction::EditPath(&edit.path))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn edit(value: Value) -> NodeEdit {
+        NodeEdit { path: "/m:list".to_owned(), operation: EditOperation::Merge, value: Some(value) }
+    }
+
+    #[test]
+    fn nm_13_entries_of_lists_count_as_edits() {
+        let entry = |name: &str| json!({ "name": name });
+        assert_eq!(edit(json!({ "name": "a", "mtu": 1500 })).count(), 1);
+        assert_eq!(edit(json!([entry("a"), entry("b"), entry("c")])).count(), 3);
+        assert_eq!(edit(json!({ "interface": [entry("a"), { "name": "b", "address": [entry("1"), entry("2")] }] })).count(), 3);
+        assert_eq!(NodeEdit { value: None, ..edit(json!(0)) }.count(), 1);
+        assert!(Bulk::Single.check(3, 3).is_ok() && Bulk::Single.check(4, 3).is_err() && Bulk::Chunked.check(4, 3).is_ok());
+    }
+
+    #[test]
+    fn nm_13_a_long_list_is_sent_in_parts() {
+        let whole = edit(json!([1, 2, 3, 4, 5]));
+        let parts: Vec<_> = whole.chunks(2).unwrap().into_iter().map(|part| part.value.unwrap()).collect();
+        assert_eq!(parts, [json!([1, 2]), json!([3, 4]), json!([5])]);
+        assert_eq!(whole.chunks(5).unwrap().len(), 1);
+        // A replacement by parts would leave the last one only, and what nests can't be cut here.
+        for uncut in [NodeEdit { operation: EditOperation::Replace, ..whole }, edit(json!({ "list": [1, 2, 3] }))] {
+            assert_eq!(uncut.chunks(2).unwrap_err().code, Code::ConfigIncompatible);
+        }
     }
 }

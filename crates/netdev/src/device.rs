@@ -53,6 +53,21 @@ impl Device {
         self.site.of_caller(CallerIdentity::from_gate(&request.meta).filter(|_| self.is_for_gate))
     }
 
+    async fn streamed(&self, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
+        let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+        if !self.prompts().iter().any(|prompt| prompt["name"] == name) {
+            return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
+        }
+        let site = self.site(request);
+        let errand = self.errand(&site, request);
+        let step = errand.step(name, params).await.map_err(|fault| unread(request.era, &self.clean(fault)))?;
+        errand.streamed(step).await
+    }
+
+    fn errand<'a>(&self, site: &'a Site, request: &'a Request) -> PromptErrand<'a> {
+        PromptErrand { site, request, is_draft: self.compat.is_draft(&request.capabilities) }
+    }
+
     fn clean(&self, fault: Fault) -> Fault {
         fault.cleaned(|text| self.site.redactor.text(text))
     }
@@ -138,8 +153,11 @@ impl Server for Device {
         tokio::spawn(Arc::clone(&self.watch).run(connection.clone()));
     }
 
-    /// Writes a resource (section 5.3 of the draft), which MCP has no method for.
+    /// Writes a resource (section 5.3 of the draft) or streams a prompt (section 6.4), which MCP has no methods for.
     async fn other(&self, request: &Request, method: &str, params: &Map<String, Value>) -> Option<Result<Value, Refusal>> {
+        if method == "prompts/stream" && self.site.backend.has_command_line() {
+            return Some(self.streamed(request, params).await);
+        }
         if method != "resources/write" || !reads::can_write(&self.site) {
             return None;
         }
@@ -156,7 +174,7 @@ impl Server for Device {
 
     async fn prompt(&self, request: &Request, name: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
         let site = self.site(request);
-        let errand = PromptErrand { site: &site, request, is_draft: self.compat.is_draft(&request.capabilities) };
+        let errand = self.errand(&site, request);
         let step = errand.step(name, params).await.map_err(|fault| unread(request.era, &self.clean(fault)))?;
         errand.result(step).await
     }

@@ -49,6 +49,19 @@ impl HostedFrr {
         self.executed(command).await
     }
 
+    /// Answers to reading commands of our own, in order; `None` beyond `limit` bytes.
+    pub(crate) async fn exec_within(&self, commands: &[String], limit: u64) -> Result<Option<String>, Fault> {
+        let _one = turn(&self.callers, self.timeout).await?;
+        let output = match self.script(self.programs.exec_all(commands, self.timeout.as_secs())).await {
+            Err(fault) if fault.is_too_long() => return Ok(None),
+            output => output?,
+        };
+        if output.stdout.len() as u64 > limit {
+            return Ok(None);
+        }
+        frr::answer(&self.dialect, commands.first().map_or("", String::as_str), output).map(Some)
+    }
+
     async fn executed(&self, command: &str) -> Result<String, Fault> {
         let output = self.script(self.programs.exec(command, self.timeout.as_secs())).await?;
         frr::answer(&self.dialect, command, output)

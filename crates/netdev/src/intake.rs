@@ -1,7 +1,9 @@
 //! Messages that devices send by themselves: SNMP notifications, and syslog over UDP and TCP. All processes of devices share one port: one of
-//! them receives, and hands each message to the processes of the device that it came from. Does not know MCP.
+//! them receives, and hands each message to the processes of the device that it came from. Events of NETCONF come over a session of the process.
+//! Does not know MCP.
 
 mod drops;
+mod event;
 mod hub;
 mod inbox;
 mod mailbox;
@@ -18,6 +20,7 @@ use net_proto::snmp::{SnmpAccess, TrapHeard, TrapReader};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
+pub(crate) use self::event::EventIntake;
 pub(crate) use self::inbox::Inbox;
 use self::mailbox::Mailbox;
 use crate::clock::{now, written};
@@ -36,6 +39,8 @@ const WAITING: usize = 2_000;
 pub(crate) struct Intake {
     pub(crate) traps: Option<Arc<Inbox>>,
     pub(crate) syslog: Option<Arc<Inbox>>,
+    /// Events over NETCONF.
+    pub(crate) events: EventIntake,
     receiver: Receiver,
     begun: OnceLock<Vec<AbortHandle>>,
 }
@@ -58,16 +63,17 @@ impl Intake {
         let listen = settings.listen.clone();
         let inbox = |address: Option<SocketAddr>, most| address.map(|_| Arc::new(Inbox::new(most, BYTES)));
         let (traps, syslog) = (inbox(listen.traps, TRAPS), inbox(listen.syslog, LINES));
+        let redactor = Redactor::default().knowing(&secrets.values());
         let receiver = Receiver {
             name: settings.name.clone(),
             address: settings.address.clone(),
             access: listen.traps.map(|_| snmp::access(settings, secrets)),
-            redactor: Redactor::default().knowing(&secrets.values()),
+            redactor: redactor.clone(),
             listen,
             state: state.to_owned(),
             store: store.clone(),
         };
-        Self { traps, syslog, receiver, begun: OnceLock::new() }
+        Self { traps, syslog, events: EventIntake::new(redactor), receiver, begun: OnceLock::new() }
     }
 
     /// Begins to receive, once for all clones of a device, and until the last of them is gone.

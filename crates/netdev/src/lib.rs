@@ -4,6 +4,7 @@
 
 mod backend;
 mod bird;
+mod bulk;
 mod caller;
 mod clock;
 mod command;

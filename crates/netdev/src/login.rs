@@ -27,12 +27,15 @@ pub(crate) struct Login {
     port: u16,
     /// Set by a failed login, and while a login is under way.
     is_doubtful: Arc<AtomicBool>,
+    /// Has the device ever shown a host key?
+    has_spoken: Arc<AtomicBool>,
 }
 
 /// Judge of the host key.
 pub(crate) struct HostKey {
     accepted: Option<String>,
     shown: mpsc::UnboundedSender<String>,
+    has_spoken: Arc<AtomicBool>,
     /// Place among the connections of the process, until the connection ends.
     _place: ConnectionPermit,
 }
@@ -44,6 +47,7 @@ impl Handler for HostKey {
         let PublicKeyOrCertificate::PublicKey { key, .. } = key else { return Ok(false) };
         let shown = key.fingerprint(HashAlg::Sha256).to_string();
         let is_accepted = self.accepted.as_ref() == Some(&shown);
+        self.has_spoken.store(true, Ordering::Relaxed);
         drop(self.shown.send(shown));
         Ok(is_accepted)
     }
@@ -51,7 +55,12 @@ impl Handler for HostKey {
 
 impl Login {
     pub(crate) fn new(settings: &DeviceSettings, password: Option<String>, port: u16) -> Self {
-        Self { settings: Arc::new(settings.clone()), password, port, is_doubtful: Arc::default() }
+        Self { settings: Arc::new(settings.clone()), password, port, is_doubtful: Arc::default(), has_spoken: Arc::default() }
+    }
+
+    /// Has the device ever answered a login? Such a device is slow, and not away.
+    pub(crate) fn has_spoken(&self) -> bool {
+        self.has_spoken.load(Ordering::Relaxed)
     }
 
     /// A session of its own.
@@ -68,7 +77,7 @@ impl Login {
         let address = self.settings.address.clone().unwrap_or_default();
         let address = if has_port(&address) { address } else { format!("{address}:{}", self.port) };
         let (shown, mut seen) = mpsc::unbounded_channel();
-        let judge = HostKey { accepted: self.settings.host_key.clone(), shown, _place: place };
+        let judge = HostKey { accepted: self.settings.host_key.clone(), shown, has_spoken: Arc::clone(&self.has_spoken), _place: place };
         let config = Config { nodelay: true, keepalive_interval: Some(room::alive_every(&self.settings.name)), ..Config::default() };
         let mut session = russh::client::connect(Arc::new(config), address.as_str(), judge).await.map_err(|error| {
             let refused = matches!(error, russh::Error::UnknownKey).then(|| seen.try_recv().ok()).flatten();

@@ -1,7 +1,8 @@
 //! A device over NETCONF: one session that is kept, and opened again when it is gone. Reads datastores; tries, commits, confirms and cancels
-//! changes. Decides nothing about them.
+//! changes; receives events over a session of their own. Decides nothing about them.
 
 mod candidate;
+mod event;
 mod session;
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -12,12 +13,16 @@ use net_proto::fault::{Circumstances, Fault, Operation, Trouble};
 use net_proto::netconf::{Datastore, NetconfCapabilities, NetconfRequest, NodePath, XmlTree};
 use tokio::sync::{Mutex, MutexGuard};
 
-use self::session::{NetconfReply, NetconfSession};
+pub(crate) use self::event::EventSession;
+use self::session::{NetconfReply, NetconfSession, REPLY};
 use crate::login::Login;
 use crate::room::{self, KeptSession};
 
 /// Port of NETCONF over SSH (RFC 6242).
 const PORT: u16 = 830;
+/// Longest time for a first look at a device, and the rest of the time for a slow device.
+const FIRST: Duration = Duration::from_millis(1_500);
+const SLOW: Duration = Duration::from_secs(8);
 /// Longest time to wait for the session.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -64,6 +69,19 @@ impl Netconf {
         self.hello.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Waits for the first hello: a short time, and a longer time where the device speaks at all.
+    pub(crate) async fn look(&self) {
+        let mut reaching = std::pin::pin!(self.reach());
+        if tokio::time::timeout(FIRST, &mut reaching).await.is_err() && self.login.has_spoken() {
+            drop(tokio::time::timeout(self.timeout.min(SLOW), reaching).await);
+        }
+    }
+
+    /// Asks for the first hello, where none came yet.
+    pub(crate) async fn greeted(&self) -> Result<(), Fault> {
+        if self.hello().is_none() { self.reach().await.map(drop) } else { Ok(()) }
+    }
+
     /// The hello of a session that stands.
     pub(crate) async fn reach(&self) -> Result<Arc<NetconfCapabilities>, Fault> {
         let mut turn = self.turn().await?;
@@ -89,6 +107,15 @@ impl Netconf {
         self.tree(&mut turn, &request).await.map(|tree| tree.text())
     }
 
+    /// A session of its own, whose messages have at most `limit` bytes.
+    async fn session(&self, limit: usize) -> Result<NetconfSession, Fault> {
+        let connection = self.login.session().await?;
+        let greeted = tokio::time::timeout(self.timeout, NetconfSession::greet(connection, limit)).await;
+        let session = greeted.unwrap_or(Err(Trouble::NoReply { after: self.timeout }))?;
+        *self.hello.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session.device));
+        Ok(session)
+    }
+
     async fn turn(&self) -> Result<SessionTurn<'_>, Fault> {
         tokio::time::timeout(PATIENCE, self.kept.lock()).await.map_err(|_| Trouble::Busy.into())
     }
@@ -103,11 +130,8 @@ impl Netconf {
         if let Some(session) = turn.as_ref() {
             return Ok(Arc::clone(&session.device));
         }
-        let connection = self.login.session().await?;
-        let greeted = tokio::time::timeout(self.timeout, NetconfSession::greet(connection)).await;
-        let session = greeted.unwrap_or(Err(Trouble::NoReply { after: self.timeout }))?;
+        let session = self.session(REPLY).await?;
         let device = Arc::clone(&session.device);
-        *self.hello.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&device));
         **turn = Some(session);
         Ok(device)
     }
@@ -124,12 +148,7 @@ impl Netconf {
             }
             replied => replied?,
         };
-        let refusal = replied.reply.errors.iter().find(|error| error.severity != "warning");
-        refusal.map_or(Ok(()), |error| Err(Fault::from_netconf(operation, error, &Circumstances::default())))?;
-        if !matches!(operation, Operation::Get) && !replied.reply.is_ok {
-            return Err(Trouble::Garbled { reason: "a reply without `<ok/>`".to_owned() }.into());
-        }
-        Ok(replied)
+        judged(operation, replied)
     }
 
     /// A session in the middle of an exchange is of no use to anybody else, so none is kept meanwhile.
@@ -142,4 +161,14 @@ impl Netconf {
         **turn = Some(session);
         Ok(replied)
     }
+}
+
+/// Reply without a refusal.
+fn judged(operation: Operation, replied: NetconfReply) -> Result<NetconfReply, Fault> {
+    let refusal = replied.reply.errors.iter().find(|error| error.severity != "warning");
+    refusal.map_or(Ok(()), |error| Err(Fault::from_netconf(operation, error, &Circumstances::default())))?;
+    if !matches!(operation, Operation::Get) && !replied.reply.is_ok {
+        return Err(Trouble::Garbled { reason: "a reply without `<ok/>`".to_owned() }.into());
+    }
+    Ok(replied)
 }

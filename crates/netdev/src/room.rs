@@ -25,6 +25,7 @@ static ROOM: OnceLock<SessionRoom> = OnceLock::new();
 struct SessionRoom {
     limits: DeviceLimits,
     connections: Semaphore,
+    receivers: Semaphore,
     logins: Semaphore,
     doubtful: Semaphore,
     kept: Mutex<VecDeque<Weak<dyn KeptSession>>>,
@@ -50,6 +51,10 @@ pub(crate) trait KeptSession: Send + Sync {
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'static>);
 
+/// A place among the sessions for events, until dropped.
+#[derive(Debug)]
+pub(crate) struct StreamPermit(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'static>);
+
 /// A turn to log in, until dropped.
 #[derive(Debug)]
 pub(crate) struct LoginTurn {
@@ -67,6 +72,12 @@ pub(crate) async fn connection() -> Result<ConnectionPermit, Fault> {
     room().connection().await.map(ConnectionPermit)
 }
 
+/// Takes a place among the sessions for events, which never give way: half of all connections.
+pub(crate) fn stream() -> Result<StreamPermit, Fault> {
+    let full = || Fault::new(Code::Unreachable, "this process receives the events of as many devices as it may already").retryable();
+    room().receivers.try_acquire().map(StreamPermit).map_err(|_| full())
+}
+
 /// Waits for a turn to log in. `is_doubtful`: after a failure.
 pub(crate) async fn login(is_doubtful: bool) -> Result<LoginTurn, Fault> {
     let doubtful = if is_doubtful { Some(room().doubtful().await?) } else { None };
@@ -82,8 +93,9 @@ pub(crate) fn alive_every(name: &str) -> Duration {
 impl SessionRoom {
     fn new(limits: DeviceLimits, patience: Duration) -> Self {
         let DeviceLimits { connections, logins } = limits;
-        let [all, turns, doubtful] = [connections, logins, logins / DOUBTFUL].map(|most| Semaphore::new(most.max(1)));
-        Self { limits, connections: all, logins: turns, doubtful, kept: Mutex::default(), patience }
+        let bounds = [connections, connections / 2, logins, logins / DOUBTFUL];
+        let [all, receivers, turns, doubtful] = bounds.map(|most| Semaphore::new(most.max(1)));
+        Self { limits, connections: all, receivers, logins: turns, doubtful, kept: Mutex::default(), patience }
     }
 
     fn enter(&self, kept: Weak<dyn KeptSession>) {

@@ -6,9 +6,6 @@ use crate::device::{Compat, Device};
 use crate::guard;
 use crate::site::Site;
 
-/// Longest time for a first look at a device.
-const FIRST: std::time::Duration = std::time::Duration::from_millis(1500);
-
 /// Serves a device to a client on a pipe, until `input` ends, in the dialect of `compat`.
 ///
 /// # Errors
@@ -28,7 +25,7 @@ where
 {
     // The capabilities of the server are those of the device, so the device is asked first; one that is slow or away is served all the same.
     if let Ok(netconf) = site.backend.netconf() {
-        drop(tokio::time::timeout(FIRST, netconf.reach()).await);
+        netconf.look().await;
     }
     let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
     site.intake.begin();

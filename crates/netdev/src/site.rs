@@ -17,6 +17,7 @@ use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
+use crate::bulk::Bulk;
 use crate::caller::CallerIdentity;
 use crate::clock::{now, written};
 use crate::drive::drive;
@@ -188,9 +189,9 @@ impl Site {
     }
 
     /// Adds to the candidate of `who`; answers the diff.
-    pub(crate) async fn edit(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
+    pub(crate) async fn edit(&self, who: &str, edits: Edits, bulk: Bulk) -> Result<Preview, Fault> {
         self.backend.check_lines()?;
-        self.may_edit(&edits)?;
+        self.may_edit(&edits, bulk)?;
         let _lock = self.store.lock(PATIENCE).await?;
         let (record, running) = self.edited(who, edits).await?;
         let shown = self.shown(&record, &running)?;
@@ -249,9 +250,9 @@ impl Site {
     }
 
     /// The diff that such edits of `who` would make. Nothing is kept, and the device checks nothing.
-    pub(crate) async fn foresee(&self, who: &str, edits: Edits) -> Result<Preview, Fault> {
+    pub(crate) async fn foresee(&self, who: &str, edits: Edits, bulk: Bulk) -> Result<Preview, Fault> {
         self.backend.check_lines()?;
-        self.may_edit(&edits)?;
+        self.may_edit(&edits, bulk)?;
         let (record, running) = self.edited(who, edits).await?;
         self.shown(&record, &running)
     }
@@ -407,7 +408,7 @@ impl Site {
         self.permit(if has_paths { DeviceAction::ReadPath("/") } else { DeviceAction::ReadFile })
     }
 
-    fn may_edit(&self, edits: &Edits) -> Result<(), Fault> {
+    fn may_edit(&self, edits: &Edits, bulk: Bulk) -> Result<(), Fault> {
         self.may_change()?;
         let lines: Vec<&str> = match edits {
             Edits::Commands(commands) => commands.iter().map(String::as_str).collect(),
@@ -418,10 +419,8 @@ impl Site {
             // Ends of blocks and of the file are no lines of their own.
             Edits::Whole(text) => text.lines().map(str::trim).filter(|line| *line != "end").collect(),
         };
-        let most = self.settings.max_bulk_edit;
-        if matches!(edits, Edits::Commands(_)) && lines.len() > most {
-            let detail = format!("{} edits in one call, and {most} are allowed: send them in parts", lines.len());
-            return Err(Fault::new(Code::ConfigIncompatible, detail));
+        if matches!(edits, Edits::Commands(_)) {
+            bulk.check(lines.len(), self.settings.max_bulk_edit)?;
         }
         let role = self.present_role()?;
         for line in lines {

@@ -58,6 +58,30 @@ impl Ssh {
         self.asked(command).await
     }
 
+    /// Answers to reading commands of our own over one session; `None` beyond `limit` bytes.
+    pub(crate) async fn exec_within(&self, commands: &[String], limit: u64) -> Result<Option<String>, Fault> {
+        let _one = self.room.acquire().await.map_err(|_| Fault::from(Trouble::Busy))?;
+        let mut session = self.open().await?;
+        let mut text = String::new();
+        let mut said = Ok(());
+        for command in commands {
+            match session.say(command, self.timeout).await {
+                Ok(reply) => text.push_str(&reply.text),
+                Err(fault) => said = Err(fault),
+            }
+            if said.is_err() || text.len() as u64 > limit {
+                break;
+            }
+            text.push('\n');
+        }
+        session.close().await;
+        match said {
+            Err(fault) if fault.is_too_long() => Ok(None),
+            Err(fault) => Err(fault),
+            Ok(()) => Ok((text.len() as u64 <= limit).then_some(text)),
+        }
+    }
+
     /// The same for whoever waits for no caller.
     async fn asked(&self, command: &str) -> Result<String, Fault> {
         let mut session = self.open().await?;

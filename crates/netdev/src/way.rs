@@ -84,11 +84,15 @@ impl DeviceWay {
         matches!(self, Self::Frr(_))
     }
 
-    /// The FRR on this machine.
-    pub(crate) fn frr(&self) -> Option<&Frr> {
+    /// Answers of an FRR to reading commands of our own, in order; `None` beyond `limit` bytes.
+    pub(crate) async fn exec_within(&self, commands: &[String], limit: u64) -> Result<Option<String>, Fault> {
         match self {
-            Self::Frr(frr) => Some(frr),
-            Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Snmp(_) | Self::Bird(_) => None,
+            Self::Frr(frr) => frr.exec_within(commands, limit).await,
+            Self::Hosted(frr) => frr.exec_within(commands, limit).await,
+            Self::Ssh(ssh) => ssh.exec_within(commands, limit).await,
+            Self::Netconf(_) | Self::Snmp(_) | Self::Bird(_) => {
+                Err(Fault::new(Code::ConfigIncompatible, "this device shows no tables of FRR"))
+            }
         }
     }
 

@@ -16,9 +16,12 @@ use net_proto::netconf;
 use sim::decoders::{self, Check};
 
 /// Cleaners, and readers of texts that a decoder would refuse before they are long.
-const CLEANERS: [(&str, Check); 8] = [
+const CLEANERS: [(&str, Check); 9] = [
     ("cleaned", |data| drop(black_box(hidden::cleaned(data)))),
     ("device", |data| drop(black_box(netconf::read(data)))),
+    ("event", |data| {
+        drop(black_box(netconf::NetconfEvent::read(&String::from_utf8_lossy(data), None, &netconf::NetconfCapabilities::default())))
+    }),
     ("events", |data| {
         let mut decoder = Decoder::new(data.len());
         decoder.handle_bytes(data);

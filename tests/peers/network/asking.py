@@ -139,6 +139,17 @@ def dialects(report, gateway):
             report.equal(f"NM-07: compat {compat} with {capabilities}: the content is a {shape.__name__}", type(step["messages"][0]["content"]), shape)
             beside = device.call("prompts/get", name=PING, previousContextId=step["_meta"]["contextId"], results={"stdout": "{}"})
             report.check(f"NM-07: compat {compat}: the context beside the arguments counts as well", "Look for an interface" in text(beside), str(beside))
+            told = device.call("prompts/stream", name=PING, arguments={"src": "10.0.12.1", "dst": "203.0.113.9"})
+            method = "prompts/stream" if shape is str else "notifications/prompts/stream"
+            parts = [device.wait(method, 5)]
+            while parts[-1] and parts[-1]["part"] < parts[-1]["parts"]:
+                parts.append(device.wait(method, 5))
+            report.check(f"NM-07: compat {compat}: a prompt is streamed part by part under its handle", all(part and part["handle"] == told["handle"] for part in parts)
+                         and "\n\n".join(part["markdown"] for part in parts) == text(told) and len(parts) >= 2, f"{told} {parts}")
+            report.check(f"NM-07: compat {compat}: the last part has the calls, and the context to go on with", parts[-1]["_meta"]["toolCalls"] == told["_meta"]["toolCalls"]
+                         and parts[-1]["_meta"]["contextId"], str(parts[-1]))
+            refused = device.ask("prompts/stream", name="network.nonsense").get("error", {})
+            report.equal(f"NM-07: compat {compat}: only a prompt that is there is streamed", refused.get("code"), -32602)
 
 
 def sdk(report, gateway):

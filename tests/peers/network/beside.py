@@ -1,10 +1,12 @@
-"""What is checked beside the lab, in namespaces of its own at the same time: a device with an SNMP agent, its notifications, and its syslog."""
+"""What is checked beside the lab, in namespaces of its own at the same time: a device with an SNMP agent, its notifications, and its syslog; and
+devices behind NETCONF that lie."""
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from network import lab, snmp, snmpd, streams  # noqa: E402
+from network import lab, lies, snmp, snmpd, streams  # noqa: E402
 from report import Report  # noqa: E402
 
 
@@ -14,9 +16,12 @@ def main():
         Path(path).mkdir(parents=True, exist_ok=True)
         lab.sh("mount", "-t", "tmpfs", "none", path)
     lab.sh("ip", "link", "set", "lo", "up")
+    lies_told = threading.Thread(target=report.guard, args=("lies", lambda: lies.run(report)))
+    lies_told.start()
     snmpd.start()
     report.guard("snmp", lambda: snmp.run(report))
     report.guard("streams", lambda: streams.run(report))
+    lies_told.join()
     sys.exit(report.finish())
 
 

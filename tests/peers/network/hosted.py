@@ -44,7 +44,8 @@ def start():
     for user, program in (("ops", "/bin/sh"), ("only", shell)):
         home = HOME / user
         home.mkdir()
-        os.chown(home, owner.st_uid, owner.st_gid)
+        # A disk of its own, which one of the checks fills.
+        lab.sh("mount", "-t", "tmpfs", "-o", f"size=1m,uid={owner.st_uid},gid={owner.st_gid},mode=755", "home", str(home))
         with (lab.WORK / "passwd").open("a") as file:
             file.write(f"{user}:x:{owner.st_uid}:{owner.st_gid}::{home}:{program}\n")
         with (lab.WORK / "shadow").open("a") as file:
@@ -141,6 +142,20 @@ def taken_back(report, gateway):
     lab.vtysh("r2", "configure terminal", "interface lan0", "no ip address 192.168.102.1/24")
 
 
+def full(report, gateway):
+    """NM-08: a device whose disk is full can keep no old configuration, so nothing is applied."""
+    device, before, filled = Device(gateway, "host2"), lab.running("r2"), HOME / "ops" / "filled"
+    device.change("interface lan0", "description without a way back")
+    lab.sh("dd", "if=/dev/zero", f"of={filled}", "bs=4k", check=False)
+    try:
+        code, detail = device.code("network.commit", confirmed=WINDOW)
+        report.check("NM-08: a device whose disk is full is told as such", code == -32089 and "no space left" in detail, f"{code} {detail}")
+        report.check("NM-09: and nothing is applied there, and no job waits", lab.running("r2") == before and not waiting(), f"{waiting()}")
+    finally:
+        filled.unlink()
+    device.call("network.rollback")
+
+
 def without_shell(report, gateway):
     """NM-13: a login that is `vtysh` alone can start no job, so nothing is sent."""
     before = lab.running("r2")
@@ -234,7 +249,7 @@ def run(report, gateway):
     """Checks both hosts."""
     beside = threading.Thread(target=lambda: report.guard("hosted/cut", lambda: cut(report, gateway)))
     beside.start()
-    for work in (confirmed, taken_back, without_shell, risky):
+    for work in (confirmed, taken_back, full, without_shell, risky):
         report.guard(f"hosted/{work.__name__}", lambda work=work: work(report, gateway))
     beside.join()
     report.guard("hosted/sessions_killed", lambda: sessions_killed(report, gateway))

@@ -10,13 +10,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, controller, lab, netconf, page, previewed, remote, walk  # noqa: E402
+from network import asking, clients, controller, lab, netconf, page, previewed, remote, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -228,6 +229,29 @@ def over_ssh(report, gateway):
     report.check("NM-08: and does not go on there", gone is not None)
 
 
+def pages_over_ssh(report, gateway):
+    """NM-04: a large table behind SSH is read in blocks, page by page, and whole."""
+    words = [f"route {{}} blackhole 10.80.{number // 250}.{number % 250}/32" for number in range(2500)]
+    change = lambda what: subprocess.run(["ip", "-n", "r1", "-batch", "-"], input="\n".join(words).replace("{}", what), text=True, check=True)
+    change("add")
+    try:
+        until(5, lambda: '"10.80.9.249/32"' in lab.vtysh("r1", "show ip route 10.80.9.249/32 json"))
+        found, sizes, uri = [], [], "network:///routing/ipv4/route-table"
+        for _ in range(9):
+            result = Device(gateway, "remote").wire.call("resources/read", {"uri": uri}).result
+            page = json.loads(result["contents"][0]["text"])["ietf-routing:routes"]["route"]
+            found, sizes = found + [route["destination-prefix"] for route in page], [*sizes, len({route["destination-prefix"] for route in page})]
+            cursor = result.get("_meta", {}).get("nextCursor")
+            if cursor is None:
+                break
+            uri = f"network:///routing/ipv4/route-table?cursor={cursor}"
+        report.check("NM-04: over SSH the pages hold every route once", set(found) == set(json.loads(lab.vtysh("r1", "show ip route json"))) and
+                     len(set(found)) == sum(sizes), f"{len(set(found))} {sizes}")
+        report.check("NM-04: and no page is larger than allowed", len(sizes) == 3 and max(sizes) <= 1000, str(sizes))
+    finally:
+        change("del")
+
+
 def no_login(report, gateway):
     """NM-08: why a device behind SSH is not reached, and what to do."""
     accept = f'host_key = "{lab.fingerprint()}"'
@@ -373,6 +397,9 @@ def refused(report, gateway, device):
     report.check("NM-08: a window beyond the longest is refused", code == -32602, f"{code} {detail}")
     code, detail = device.code("network.cli.configure", commands=[f"ip route 10.99.{n // 256}.{n % 256}/32 blackhole" for n in range(1001)])
     report.check("NM-13: more edits than allowed are refused", code == -32084 and "1000 are allowed" in detail, f"{code} {detail}")
+    shown = device.call("network.cli.configure", commands=[f"ip route 10.99.{n // 256}.{n % 256}/32 blackhole" for n in range(1001)], chunked=True)
+    report.check("NM-13: and are one change where the caller asks for parts", "+ip route 10.99.3.232/32 blackhole" in shown.get("diff", ""), str(shown)[:600])
+    device.call("network.rollback")
     code, detail = device.code("network.yang.get", path="/openconfig-interfaces:interfaces")
     report.check("NM-02: YANG tools say that there is no YANG", code == -32084 and device.tools["network.yang.get"]["_meta"]["available"] is False,
                  f"{code} {detail}")
@@ -426,6 +453,20 @@ def command_line(report, gateway):
                  "[device.r2]" in Path(fresh[1]).read_text())
 
 
+def unrestorable(report, device):
+    """NM-08: where a daemon dies within the window, its part of the old configuration can't come back; once it lives again, it does."""
+    before = lab.running("r1")
+    device.change("interface lan0", "description of a doomed change")
+    device.call("network.commit", confirmed=40)
+    lab.kill_daemon("r1", "bgpd")
+    code, detail = device.code("network.rollback")
+    report.check("NM-08: a rollback that can't be applied is told", code == -32085 and "is not the old one" in detail, f"{code} {detail}")
+    lab.start_daemon("r1", "bgpd")
+    back = device.call("network.rollback").get("structuredContent", {})
+    report.check("NM-09: and goes through once the device can hold it, byte for byte", until(10, lambda: lab.running("r1") == before) is not None,
+                 f"{back} {lab.running('r1')}")
+
+
 def unreachable(report, device):
     """NM-08: a router whose daemons are gone is unreachable, and may be tried again."""
     pids = [int(Path(f"/run/frr/r1/{daemon}.pid").read_text()) for daemon in ("zebra", "staticd", "ospfd", "bgpd", "mgmtd")
@@ -452,9 +493,12 @@ def main():
         report.guard("network/timed_out", lambda: timed_out(report, gateway))
         report.guard("network/over_ssh", lambda: over_ssh(report, gateway))
         report.guard("network/no_login", lambda: no_login(report, gateway))
+        paging = threading.Thread(target=lambda: report.guard("network/pages_over_ssh", lambda: pages_over_ssh(report, gateway)))
+        paging.start()
         report.guard("network/confirmed", lambda: confirmed(report, device))
         report.guard("network/forgotten", lambda: forgotten(report, device))
         report.guard("network/drift", lambda: drift(report, device))
+        paging.join()
         report.guard("network/refused", lambda: refused(report, gateway, device))
         report.guard("network/person", lambda: person(report, gateway))
         report.guard("network/command_line", lambda: command_line(report, gateway))
@@ -463,7 +507,9 @@ def main():
         report.guard("network/amid", lambda: amid(report, gateway))
         for work in (asking.prompts, asking.diagnoses, asking.repairs, asking.dialects, asking.sdk, asking.subscriptions, asking.pushed, asking.watching, asking.resources, asking.writes):
             report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
+        report.guard("network/clients", lambda: clients.run(report, gateway))
         report.guard("network/controller", lambda: controller.run(report, gateway, device))
+        report.guard("network/unrestorable", lambda: unrestorable(report, Device(gateway, "r1")))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("remote", lambda: remote.run(report))
     report.guard("netconf", lambda: netconf.run(report))

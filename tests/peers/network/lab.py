@@ -5,6 +5,7 @@ ends every process with the first one. Does not know Banyan.
 """
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -118,6 +119,15 @@ def start_daemon(name, daemon):
         command = ["ip", "netns", "exec", name, program, "-d", "-N", name, "--log", f"file:{LOGS}/{name}-{daemon}.log"]
         with open(LOGS / "start", "ab") as log:
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=True)
+
+
+def kill_daemon(name, daemon):
+    """Kills a daemon of a router, and waits until it is gone."""
+    pid = int(Path(f"/run/frr/{name}/{daemon}.pid").read_text())
+    os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + 5
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
 
 
 def start_sshd():

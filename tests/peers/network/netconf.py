@@ -8,7 +8,7 @@ import re
 import time
 
 from gateway import Gateway
-from network import callers, fleet, lab, many, netconf_change, netconfd
+from network import callers, events, fleet, lab, many, netconf_change, netconfd
 from network.agent import Device
 from wire import Legacy
 
@@ -116,3 +116,5 @@ def run(report):
     report.guard("outage", lambda: many.outage(report))
     report.guard("many", lambda: many.run(report))
     oracle.close()
+    # As the last, since the device begins again there.
+    report.guard("events", lambda: events.run(report))

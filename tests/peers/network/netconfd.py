@@ -25,6 +25,9 @@ BAD = {831: ("garbage", "echo 'no XML at all]]>]]>'; sleep 60"),
        834: ("gone", "sleep 0.5"),
        835: ("no-hello", "sleep 60")}
 
+# The process of `netconfd`.
+running = []
+
 
 class Oracle:
     """What the device holds, by another client."""
@@ -93,8 +96,16 @@ def start_netconfd():
                f"--ncxserver-sockname={HOME}/ncxserver.sock", f"--log={HOME}/log"]
     with (HOME / "out").open("ab") as out:
         # It writes a backup of its configuration where it stands.
-        subprocess.Popen(["ip", "netns", "exec", "nc", "unshare", "--uts", *program], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                         env=environment, cwd=HOME)
+        running.append(subprocess.Popen(["ip", "netns", "exec", "nc", "unshare", "--uts", *program], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                        env=environment, cwd=HOME))
+
+
+def stop():
+    """Ends `netconfd`."""
+    process = running.pop()
+    process.kill()
+    process.wait(10)
+    (HOME / "ncxserver.sock").unlink()
 
 
 def serve(port, subsystem):

@@ -91,6 +91,7 @@ pub fn adopt(record: &ChangeRecord, author: Author<'_>, tried: TriedEdits, now: 
         snapshot: None,
         reason: None,
         failures: 0,
+        is_unanswered: false,
     };
     Ok(ChangeRecord { count, change: Some(change) })
 }

@@ -34,7 +34,13 @@ impl FrrPrograms {
 
     /// Script that runs one command of the exec mode, and ends it after `seconds`.
     pub fn exec(&self, command: &str, seconds: u64) -> String {
-        format!("{}HOME=/nonexistent timeout -k 1 {seconds} {} -c {} </dev/null\n", head(), self.vtysh(), quoted(command))
+        self.exec_all(&[command], seconds)
+    }
+
+    /// Script that runs commands of the exec mode, one behind the other, and ends them after `seconds`.
+    pub fn exec_all<S: AsRef<str>>(&self, commands: &[S], seconds: u64) -> String {
+        let commands: String = commands.iter().map(|command| format!(" -c {}", quoted(command.as_ref()))).collect();
+        format!("{}HOME=/nonexistent timeout -k 1 {seconds} {}{commands} </dev/null\n", head(), self.vtysh())
     }
 
     /// Script that checks the syntax of a whole configuration, and changes nothing.
@@ -150,6 +156,10 @@ pub fn job_answer(output: &str, wanted: &str) -> Result<(), Fault> {
     let unsupported = |detail: String| Fault::new(Code::RollbackNotSupported, detail);
     Err(match told.split_once(' ').unwrap_or((told, "")) {
         ("lacks", what) => unsupported(format!("no restore job can be started on the device, which lacks {what}: nothing was sent")),
+        ("full", _) => {
+            let detail = "the device has no space left to write to, so nothing was applied: free some there";
+            Fault::new(Code::HardwareFailure, detail)
+        }
         ("gone", _) => unsupported("the restore job did not outlive the session that started it, so nothing was applied".to_owned()),
         ("pending", _) => {
             let detail = "locked: a restore job of somebody else waits or works on the device";
@@ -170,7 +180,7 @@ pub fn job_answer(output: &str, wanted: &str) -> Result<(), Fault> {
 }
 
 fn head() -> String {
-    format!("echo {SHELL}\n")
+    format!("echo {SHELL}\nfull() {{ echo \"{WORD}full\"; exit 1; }}\n")
 }
 
 /// Lines of a script that write `text` to `file`, whose last line is ended where it is not.
@@ -181,7 +191,8 @@ fn here(file: &str, text: &str) -> String {
         end.push('_');
     }
     let last = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("cat >{file} <<'{end}'\n{text}{last}{end}\n")
+    // What is cut off for want of space is no configuration.
+    format!("cat >{file} <<'{end}' || full\n{text}{last}{end}\n")
 }
 
 /// A text as one word of a shell.
@@ -198,8 +209,8 @@ mod tests {
         assert_eq!(quoted("a'b $(x)"), "'a'\\''b $(x)'");
         let programs = FrrPrograms::new("/usr/bin", Some("r'1"));
         assert!(programs.exec("show version", 3).ends_with("timeout -k 1 3 '/usr/bin/vtysh' -N 'r'\\''1' -c 'show version' </dev/null\n"));
-        assert_eq!(here("f", "a\nBANYAN_END\n"), "cat >f <<'BANYAN_END_'\na\nBANYAN_END\nBANYAN_END_\n");
-        assert_eq!(here("f", "a"), "cat >f <<'BANYAN_END'\na\nBANYAN_END\n");
+        assert_eq!(here("f", "a\nBANYAN_END\n"), "cat >f <<'BANYAN_END_' || full\na\nBANYAN_END\nBANYAN_END_\n");
+        assert_eq!(here("f", "a"), "cat >f <<'BANYAN_END' || full\na\nBANYAN_END\n");
         assert!(programs.job("a$b").is_err() && programs.job("").is_err());
         let armed = programs.job("ab12").unwrap();
         assert!(!armed.arm(3, "x\n").contains('@') && !armed.restore("x\n").contains('@'));
@@ -211,6 +222,7 @@ mod tests {
         assert_eq!(code("log\nbanyan armed\n", "armed"), Ok(()));
         for (output, expected) in [
             ("banyan lacks flock", Code::RollbackNotSupported),
+            ("banyan full", Code::HardwareFailure),
             ("banyan gone", Code::RollbackNotSupported),
             ("banyan pending", Code::AccessDenied),
             ("banyan drift", Code::ConfigIncompatible),

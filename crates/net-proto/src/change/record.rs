@@ -156,6 +156,9 @@ pub struct DeviceChange {
     /// Restores in vain so far.
     #[serde(default)]
     pub failures: u32,
+    /// The device never answered the commit, and may still carry it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unanswered: bool,
 }
 
 /// Memory of a device between processes.

@@ -110,6 +110,8 @@ pub struct Transaction {
     was_sent: bool,
     /// The new configuration was sent, and the device has not answered: it may still begin to run.
     is_unknown: bool,
+    /// The device has said that it took the change back.
+    is_taken_back: bool,
     /// Failure for the caller.
     fault: Option<Fault>,
     outcome: Option<ChangeOutcome>,
@@ -188,7 +190,8 @@ impl Transaction {
             let detail = "a confirmation is under way, and the device has not answered yet: confirm again to learn how it ended";
             return Err(Fault::new(Code::ConfigIncompatible, detail).retryable());
         }
-        let mut begun = Self::new(record, ChangeStep::KeepRolling);
+        let is_unknown = record.change.as_ref().is_some_and(|change| change.is_unanswered);
+        let mut begun = Self { is_unknown, ..Self::new(record, ChangeStep::KeepRolling) };
         begun.turn_back(reason);
         Ok(begun)
     }
@@ -203,6 +206,7 @@ impl Transaction {
             refusal: None,
             was_sent: false,
             is_unknown: false,
+            is_taken_back: false,
             fault: None,
             outcome: None,
         }
@@ -259,7 +263,9 @@ impl Transaction {
             (ChangeStep::Arm, StepResult::Failed(fault)) => self.disarmed(fault),
             // Only reading back tells: acknowledgements get lost, and devices acknowledge what they did not do.
             (ChangeStep::Apply, StepResult::Failed(fault)) => {
-                self.is_unknown = matches!(fault.code, Code::Timeout | Code::Unreachable);
+                let is_unknown = matches!(fault.code, Code::Timeout | Code::Unreachable);
+                self.is_unknown = is_unknown;
+                self.change(|change| change.is_unanswered = is_unknown && change.persist.is_some());
                 self.noted(fault, ChangeStep::ReadBack)
             }
             (ChangeStep::Apply, _) => ChangeStep::ReadBack,
@@ -279,11 +285,14 @@ impl Transaction {
                     ChangeStep::Look
                 }
             }
-            (ChangeStep::Look | ChangeStep::Compare, StepResult::Running(text)) => self.looked(&text),
+            (ChangeStep::Look | ChangeStep::Compare, StepResult::Running(text)) => self.looked(&text, now),
             (ChangeStep::Look, _) => ChangeStep::Restore,
             (ChangeStep::Restore, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::Compare),
-            (ChangeStep::Restore, _) => ChangeStep::Compare,
-            (ChangeStep::Compare, StepResult::Failed(fault)) => self.again(&fault.detail),
+            (ChangeStep::Restore, _) => {
+                self.is_taken_back = true;
+                ChangeStep::Compare
+            }
+            (ChangeStep::Compare, StepResult::Failed(fault)) => self.unread(fault),
             (ChangeStep::KeepConfirming, StepResult::Done) => ChangeStep::Confirm,
             (ChangeStep::Confirm, done) => {
                 self.refusal = if let StepResult::Failed(fault) = done { Some(fault) } else { None };
@@ -330,6 +339,7 @@ impl Transaction {
         let differences = change.map(|change| change.form.differences(&change.candidate, running)).unwrap_or_default();
         if differences.is_empty() {
             self.fault = None;
+            self.change(|change| change.is_unanswered = false);
             return ChangeStep::Check;
         }
         let detail = format!("the device does not hold what it was told: {}", listed(&differences));
@@ -354,7 +364,7 @@ impl Transaction {
         ChangeStep::KeepRolling
     }
 
-    fn looked(&mut self, running: &str) -> ChangeStep {
+    fn looked(&mut self, running: &str, now: &Now) -> ChangeStep {
         // After a device was told to restore, what is no part of the change was made by somebody else.
         let is_back = |change: &DeviceChange| {
             let snapshot = change.snapshot.as_deref();
@@ -363,6 +373,9 @@ impl Transaction {
             })
         };
         if self.record.change.as_ref().is_none_or(is_back) {
+            if self.is_open(now) {
+                return ChangeStep::KeepStuck;
+            }
             self.change(|change| {
                 change.phase = Phase::RolledBack;
                 change.deadline = None;
@@ -371,6 +384,24 @@ impl Transaction {
             return ChangeStep::KeepRolledBack;
         }
         self.again("the running configuration is not the old one")
+    }
+
+    /// Recognizes a commit that the device has neither answered nor taken back: whatever runs now, it may still be carried out, with the timer
+    /// of its own. So the record keeps a deadline for that long.
+    fn is_open(&mut self, now: &Now) -> bool {
+        let Some(change) = self.record.change.as_ref().filter(|change| change.is_unanswered && !self.is_taken_back) else { return false };
+        let is_over = change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now));
+        // The device counts its time from the moment at which it begins, which is not before the commit was given up.
+        let window = self.window;
+        if window > 0 {
+            self.change(|change| change.deadline = Some(Deadline::after(now, window)));
+        } else if is_over {
+            return false;
+        }
+        let detail = "the old configuration runs, but the device has not answered the commit and may still carry it out: the change is over once \
+            the time of the commit has passed";
+        self.fault.get_or_insert_with(|| Fault::new(Code::Timeout, detail).retryable());
+        true
     }
 
     /// Judges a confirmation by the running configuration, and by the answer of the device where the change runs.
@@ -425,6 +456,16 @@ impl Transaction {
         self.fault = Some(Fault::new(Code::RollbackFailed, format!("{why}, after {TRIES} tries{earlier}")));
         self.change(|change| change.failures += 1);
         ChangeStep::KeepStuck
+    }
+
+    /// Goes on where the device can't be asked how a restore went. A device with a timer of its own restores itself, so nothing has failed yet.
+    fn unread(&mut self, fault: Fault) -> ChangeStep {
+        let has_timer = self.record.change.as_ref().is_some_and(|change| change.persist.is_some());
+        if !has_timer || self.tries < TRIES || !matches!(fault.code, Code::Timeout | Code::Unreachable) {
+            return self.again(&fault.detail);
+        }
+        self.change(|change| change.failures += 1);
+        self.noted(fault, ChangeStep::KeepStuck)
     }
 
     fn ended(&mut self, outcome: ChangeOutcome) -> ChangeStep {

@@ -27,6 +27,9 @@ pub enum Trouble {
     Busy,
 }
 
+/// Tag of an answer that is longer than its bound.
+pub(super) const TOO_LONG: &str = "too-long";
+
 impl From<Trouble> for Fault {
     fn from(trouble: Trouble) -> Self {
         match trouble {
@@ -52,7 +55,7 @@ impl From<Trouble> for Fault {
                 Self::new(Code::Timeout, format!("no complete answer in {seconds} s; the operation may have run")).retryable()
             }
             Trouble::TooLong { limit } => {
-                Self::new(Code::Timeout, format!("the answer has no end within {limit} bytes: ask for a part of it"))
+                Self::new(Code::Timeout, format!("the answer has no end within {limit} bytes: ask for a part of it")).from_native("ssh", TOO_LONG)
             }
             Trouble::Garbled { reason } => Self::new(Code::Unreachable, format!("the device does not speak as it should: {reason}")),
             Trouble::Busy => Self::new(Code::Unreachable, "all sessions of this device are in use").retryable(),

@@ -2,7 +2,7 @@
 
 use quick_xml::escape::escape;
 
-use super::{BASE_1_0, BASE_1_1, NAMESPACE};
+use super::{BASE_1_0, BASE_1_1, NAMESPACE, NOTIFICATIONS};
 
 /// Datastore of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +69,10 @@ pub enum NetconfRequest<'a> {
         identifier: &'a str,
         version: Option<&'a str>,
     },
+    /// Events from now on, or from a moment that has passed (RFC 5277, section 2.1.1).
     Subscribe {
         stream: &'a str,
+        start: Option<&'a str>,
     },
     Close,
 }
@@ -124,10 +126,10 @@ fn body(edit: &NetconfRequest<'_>) -> String {
                 escape(*identifier)
             )
         }
-        NetconfRequest::Subscribe { stream } => format!(
-            "<create-subscription xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\"><stream>{}</stream></create-subscription>",
-            escape(*stream)
-        ),
+        NetconfRequest::Subscribe { stream, start } => {
+            let start = start.map_or_else(String::new, |start| format!("<startTime>{}</startTime>", escape(start)));
+            format!("<create-subscription xmlns=\"{NOTIFICATIONS}\"><stream>{}</stream>{start}</create-subscription>", escape(*stream))
+        }
         NetconfRequest::Close => "<close-session/>".to_owned(),
     }
 }

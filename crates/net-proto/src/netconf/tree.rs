@@ -49,7 +49,19 @@ struct XmlNode {
 impl XmlTree {
     /// Reads the data of a whole `<rpc-reply>`. `Err` holds the reason for people.
     pub fn read(message: &str) -> Result<Self, String> {
-        let mut walk = TreeWalk::default();
+        Self::below(message, &["rpc-reply", "data"])
+    }
+
+    /// Reads the event of a whole `<notification>`, without its time. `Err` holds the reason for people.
+    pub fn event(message: &str) -> Result<Self, String> {
+        let mut tree = Self::below(message, &["notification"])?;
+        tree.nodes.retain(|node| node.name != "eventTime");
+        Ok(tree)
+    }
+
+    /// Reads what stands below elements of these names.
+    fn below(message: &str, names: &'static [&'static str]) -> Result<Self, String> {
+        let mut walk = TreeWalk { names, ..TreeWalk::default() };
         let mut reader = Reader::from_str(message);
         loop {
             match reader.read_event().map_err(|error| format!("the XML is broken: {error}"))? {
@@ -273,6 +285,8 @@ fn cut(text: &str) -> Cow<'_, str> {
 /// Open elements, prefixes in force, and data so far.
 #[derive(Debug, Default)]
 struct TreeWalk {
+    /// Names of the elements around the data.
+    names: &'static [&'static str],
     open: Vec<XmlNode>,
     /// Prefixes with their namespaces and the depth of their element.
     prefixes: Vec<(String, Arc<str>, usize)>,
@@ -346,12 +360,12 @@ impl TreeWalk {
             self.spend(&Arc::clone(namespace))?;
         }
         self.prefixes.retain(|(.., depth)| *depth < self.open.len());
-        let is_data = matches!(self.open.as_slice(), [reply, data] if reply.name == "rpc-reply" && data.name == "data");
-        // Only what stands below `<data>` is kept.
+        let is_data = self.open.iter().map(|node| node.name.as_str()).eq(self.names.iter().copied());
+        // Only the data is kept.
         let depth = self.open.len();
         match self.open.last_mut() {
             Some(_) if is_data => self.data.push(node),
-            Some(above) if depth > 2 => above.below.push(node),
+            Some(above) if depth > self.names.len() => above.below.push(node),
             Some(_) | None => {}
         }
         Ok(())

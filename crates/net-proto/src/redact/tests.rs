@@ -152,6 +152,7 @@ fn nm_12_members_are_hidden_by_name_and_by_neighbouring_path() {
         "openconfig-network-instance:neighbor": { "config": { "auth-password": "Xq7canary9", "peer-as": 65001, "send-community": "STANDARD" } },
         "ietf-key-chain:key": [{ "key-id": 1, "key-string": { "keystring": "Xq7canary9" } }],
         "edit": [{ "path": "/ietf-snmp:snmp/community[text-name='Xq7canary9']/x:secret", "value": "Xq7canary9" }],
+        "target": "/snmp:snmp/snmp:community[snmp:text-name='Xq7canary9']",
         "md5": [{ "key-id": 7, "key": "Xq7canary9" }],
         "ospf:authentication": { "keys": { "key": ["Xq7canary9"] } },
         "communities": ["65000:1"],

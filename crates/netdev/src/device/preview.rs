@@ -6,8 +6,9 @@ use net_proto::change::{Edits, Phase, text::revision};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::tools::{answer, commands, text};
+use super::tools::{answer, bulk, commands, text};
 use super::yang;
+use crate::bulk::Bulk;
 use crate::site::{Preview, Site};
 
 /// Changes, each with the tool that previews the change: which one is meant is never guessed from arguments.
@@ -49,9 +50,11 @@ pub(super) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
     site.backend.check_undo()?;
     let about = "Makes this the candidate, which a commit would apply:";
     match tool {
-        "network.preview.configure" => Ok(described(about, &site.foresee(&site.caller, Edits::Commands(commands(arguments)?)).await?)),
+        "network.preview.configure" => {
+            Ok(described(about, &site.foresee(&site.caller, Edits::Commands(commands(arguments)?), bulk(arguments)?).await?))
+        }
         "network.preview.push" => {
-            Ok(described(about, &site.foresee(&site.caller, Edits::Whole(text(arguments, "content")?.to_owned())).await?))
+            Ok(described(about, &site.foresee(&site.caller, Edits::Whole(text(arguments, "content")?.to_owned()), Bulk::Single).await?))
         }
         "network.preview.edit" => Ok(described(about, &yang::foresee(site, &site.caller, arguments).await?)),
         "network.preview.commit" => commit(site, arguments).await,

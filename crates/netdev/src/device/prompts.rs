@@ -72,6 +72,25 @@ impl PromptErrand<'_> {
         Ok(json!({ "description": step.title, "messages": [message], "_meta": meta }))
     }
 
+    /// Makes the same result with a handle, after its parts have gone out under the handle (section 6.4 of the draft). The last part has the calls.
+    pub(crate) async fn streamed(&self, step: PromptStep) -> Result<Value, Refusal> {
+        let mut result = self.result(step).await?;
+        let handle = runtime::random::token();
+        let content = &result["messages"][0]["content"];
+        let markdown = content.as_str().or_else(|| content["text"].as_str()).unwrap_or_default().to_owned();
+        let method = if self.is_draft { "prompts/stream" } else { "notifications/prompts/stream" };
+        let parts: Vec<&str> = markdown.splitn(MOST_PARTS, "\n\n").collect();
+        for (number, part) in (1..).zip(&parts) {
+            let mut params = json!({ "handle": handle, "part": number, "parts": parts.len(), "markdown": part });
+            if number == parts.len() {
+                params["_meta"] = result["_meta"].clone();
+            }
+            self.request.connection.notify(method, params).await;
+        }
+        result["handle"] = handle.into();
+        Ok(result)
+    }
+
     async fn is_agreed(&self, step: &PromptStep) -> Result<bool, Refusal> {
         let reply = self
             .request

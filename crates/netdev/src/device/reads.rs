@@ -48,6 +48,7 @@ pub(crate) fn resources(site: &Site) -> Vec<Value> {
         resource("file/startup-config", "startup-config", "text/plain", writable()),
         resource("file/candidate-config", "candidate-config", "text/plain", writable()),
         resource("stream/syslog", "syslog-stream", LOG, read_only()),
+        resource("stream/netconf", "netconf-stream", JSON, read_only()),
         resource("stream/snmp-trap", "snmp-trap-stream", JSON, read_only()),
         resource("capabilities", "capabilities", "application/json", read_only()),
     ];
@@ -79,7 +80,11 @@ fn is_served(site: &Site, uri: &str) -> bool {
     }
     if begins(&["stream/", "log/"]) {
         let has_log = site.backend.is_local() || site.intake.syslog.is_some();
-        return if uri == streams::TRAPS { site.intake.traps.is_some() } else { has_log };
+        return match uri {
+            streams::TRAPS => site.intake.traps.is_some(),
+            streams::EVENTS => streams::has_events(site),
+            _ => has_log,
+        };
     }
     match begins(&["interface", "routing/"]) {
         true => site.backend.has_command_line() && site.dialect.is_frr(),
@@ -116,14 +121,7 @@ impl<'a> Answers<'a> {
     pub(crate) async fn observe(&mut self, uri: &str) -> Result<Option<ResourceContent>, Fault> {
         let (path, _) = parts(uri);
         if path == IPV4 || path == IPV6 {
-            let (page, next, whole) = match self.site.backend.frr() {
-                Some(frr) => routes::look(frr, path == IPV6).await?,
-                None => {
-                    let table = self.routes(path).await?;
-                    let (page, next) = routes::page(&table, None)?;
-                    (page, next, routes::all(&table).to_string())
-                }
-            };
+            let (page, next, whole) = routes::look(&self.site.backend, path == IPV6).await?;
             return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, (page, json!({})), next), whole }));
         }
         let Some(result) = self.read(uri, None).await? else { return Ok(None) };
@@ -133,6 +131,7 @@ impl<'a> Answers<'a> {
 
     /// Whole result of reading a URI; `None` for an unknown URI.
     pub(crate) async fn read(&mut self, uri: &str, cursor: Option<&str>) -> Result<Option<Value>, Fault> {
+        streams::begin(self.site, uri).await?;
         if !is_known(self.site, uri) {
             return Ok(None);
         }
@@ -144,17 +143,19 @@ impl<'a> Answers<'a> {
         }
         let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
         let (kind, data, next, meta) = match path {
-            "capabilities" => (JSON, capabilities::network(self.site), None, json!({})),
+            "capabilities" => {
+                if let Ok(netconf) = self.site.backend.netconf() {
+                    netconf.greeted().await?;
+                }
+                (JSON, capabilities::network(self.site), None, json!({}))
+            }
             "interfaces" => {
                 let all = self.table("show interface json").await?;
                 let all: Vec<Value> = all.as_object().into_iter().flatten().map(|(name, facts)| interface(name, facts)).collect();
                 (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None, interface_meta(&Value::Null))
             }
             IPV4 | IPV6 => {
-                let (page, next) = match self.site.backend.frr() {
-                    Some(frr) => routes::read(frr, path == IPV6, cursor).await?,
-                    None => routes::page(&self.routes(path).await?, cursor)?,
-                };
+                let (page, next) = routes::read(&self.site.backend, path == IPV6, cursor).await?;
                 (DATA, page, next, json!({}))
             }
             "system/cpu-utilization" => (JSON, machine::cpu().await?, None, machine::cpu_meta()),
@@ -176,19 +177,15 @@ impl<'a> Answers<'a> {
                     let text = file(self.site, name).await?;
                     return Ok(Some(plain(uri, "text/plain", &text, json!({ "sourceTime": changed_at(self.site, name) }))));
                 }
-                Some(_) if uri == streams::TRAPS => {
-                    let traps = streams::inbox(self.site, uri);
-                    return traps.map(|inbox| streams::read(self.site, uri, inbox)).transpose();
+                Some(_) if matches!(uri, streams::TRAPS | streams::EVENTS) => {
+                    let inbox = streams::inbox(self.site, uri);
+                    return inbox.map(|inbox| streams::read(self.site, uri, inbox)).transpose();
                 }
                 Some(_) if log_count(uri).is_some() => return log(self.site, uri).await.map(Some),
                 _ => return Ok(None),
             },
         };
         Ok(Some(structured(self.site, uri, kind, (data, meta), next)))
-    }
-
-    async fn routes(&mut self, path: &str) -> Result<Value, Fault> {
-        self.table(if path == IPV4 { "show ip route json" } else { "show ipv6 route json" }).await
     }
 
     async fn table(&mut self, command: &'static str) -> Result<Value, Fault> {
@@ -213,7 +210,7 @@ pub(crate) fn is_known(site: &Site, uri: &str) -> bool {
         None => matches!(path, "interfaces" | "capabilities"),
         Some(("interface", name)) => !name.is_empty(),
         Some(("file", name)) => matches!(name, "running-config" | "startup-config" | "candidate-config") || crashed(name).is_some(),
-        Some(("log" | "stream", _)) => log_count(uri).is_some() || uri == streams::TRAPS,
+        Some(("log" | "stream", _)) => log_count(uri).is_some() || matches!(uri, streams::TRAPS | streams::EVENTS),
         Some(_) => matches!(path, IPV4 | IPV6 | "system/cpu-utilization" | "system/memory-summary"),
     };
     is_path && uri.starts_with(SCHEME) && is_served(site, uri)

@@ -7,7 +7,7 @@ use net_proto::routes::{PrefixKey, RouteBlock, RouteWalk};
 use serde_json::{Map, Value, json};
 
 use super::reads::parsed;
-use crate::backend::Frr;
+use crate::way::DeviceWay;
 
 /// Prefixes on a page.
 const PAGE: usize = 1000;
@@ -15,19 +15,21 @@ const PAGE: usize = 1000;
 const BLOCK: u64 = 2 << 20;
 /// Bytes of a table that is compared as a whole from look to look.
 const WHOLE: u64 = 32 << 20;
+/// Prefixes of a table compared as a whole from look to look over a network.
+const FAR: u64 = 5_000;
 
 /// A page of FRR's table, read block by block, and the cursor of the next page.
-pub(crate) async fn read(frr: &Frr, is_v6: bool, cursor: Option<&str>) -> Result<(Value, Option<String>), Fault> {
+pub(crate) async fn read(device: &DeviceWay, is_v6: bool, cursor: Option<&str>) -> Result<(Value, Option<String>), Fault> {
     let (after, length) = match cursor.map(place).transpose()? {
         Some((key, length)) if length > 0 => (Some(key), length),
-        other => (other.map(|(key, _)| key), first_block(frr, is_v6).await?),
+        other => (other.map(|(key, _)| key), first_block(device, is_v6).await?),
     };
     if after.is_some_and(|(ip, _)| ip.is_ipv6() != is_v6) {
         return Err(no_cursor());
     }
     let mut walk = RouteWalk::new(is_v6, after, length, PAGE);
     while let Some(block) = walk.block() {
-        match frr.exec_within(&commands(is_v6, &block), BLOCK).await? {
+        match device.exec_within(&commands(is_v6, &block), BLOCK).await? {
             Some(text) => walk.hear(prefixes(&text)?, (text.len() as u64) < BLOCK / 8),
             None if walk.narrow() => {}
             None => return Err(Fault::new(Code::HardwareFailure, format!("the routes of one prefix have more than {BLOCK} bytes"))),
@@ -40,10 +42,8 @@ pub(crate) async fn read(frr: &Frr, is_v6: bool, cursor: Option<&str>) -> Result
 }
 
 /// Length of the first block. FRR makes all of an answer before it shows the first byte, so a large table is never asked for as a whole.
-async fn first_block(frr: &Frr, is_v6: bool) -> Result<u8, Fault> {
-    let show = if is_v6 { "show ipv6 route summary json" } else { "show ip route summary json" };
-    let summary = frr.exec_within(&[show.to_owned()], BLOCK).await?.unwrap_or_default();
-    let count = parsed(&summary)?["routesTotal"].as_u64().unwrap_or(u64::MAX);
+async fn first_block(device: &DeviceWay, is_v6: bool) -> Result<u8, Fault> {
+    let count = count(&summary(device, is_v6).await?)?;
     Ok(match (count <= 2 * PAGE as u64, is_v6) {
         (true, _) => 0,
         (false, false) => 16,
@@ -51,16 +51,28 @@ async fn first_block(frr: &Frr, is_v6: bool) -> Result<u8, Fault> {
     })
 }
 
+/// Counts of the table, as the device shows them.
+async fn summary(device: &DeviceWay, is_v6: bool) -> Result<String, Fault> {
+    let show = if is_v6 { "show ipv6 route summary json" } else { "show ip route summary json" };
+    Ok(device.exec_within(&[show.to_owned()], BLOCK).await?.unwrap_or_default())
+}
+
+fn count(summary: &str) -> Result<u64, Fault> {
+    Ok(parsed(summary)?["routesTotal"].as_u64().unwrap_or(u64::MAX))
+}
+
 /// The first page, the cursor of the next one, and a text that differs when the table does: the whole table, or its counts where it is large.
-pub(crate) async fn look(frr: &Frr, is_v6: bool) -> Result<(Value, Option<String>, String), Fault> {
-    let show = if is_v6 { "show ipv6 route" } else { "show ip route" };
-    if let Some(text) = frr.exec_within(&[format!("{show} json")], WHOLE).await? {
+pub(crate) async fn look(device: &DeviceWay, is_v6: bool) -> Result<(Value, Option<String>, String), Fault> {
+    let show = if is_v6 { "show ipv6 route json" } else { "show ip route json" };
+    // What is too much for a network is asked for only where that is not needed.
+    let is_small = device.is_local() || count(&summary(device, is_v6).await?)? <= FAR;
+    if is_small && let Some(text) = device.exec_within(&[show.to_owned()], WHOLE).await? {
         let table = parsed(&text)?;
         let (page, next) = page(&table, None)?;
         return Ok((page, next, all(&table).to_string()));
     }
-    let (page, next) = read(frr, is_v6, None).await?;
-    Ok((page, next, frr.exec_within(&[format!("{show} summary json")], WHOLE).await?.unwrap_or_default()))
+    let (page, next) = read(device, is_v6, None).await?;
+    Ok((page, next, summary(device, is_v6).await?))
 }
 
 /// Commands that show a block: what stands within, then the shorter prefixes with its address.

@@ -1,4 +1,4 @@
-//! Streams of a device: notifications of SNMP and lines of syslog that were received, as resources and as updates. Receives nothing.
+//! Streams of a device: notifications of SNMP, events of NETCONF and lines of syslog that were received, as resources and as updates. Receives nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcp_server::{Connection, UpdateExtras};
 use net_proto::fault::{Code, Fault};
 use net_proto::log::LogTail;
+use net_proto::netconf::NOTIFICATION;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
@@ -14,8 +15,11 @@ use super::Compat;
 use super::reads::{self, LOG};
 use crate::clock::{now, written};
 use crate::intake::{Inbox, parsed};
+use crate::netconf::Netconf;
 use crate::site::Site;
 
+/// Stream of events over NETCONF.
+pub(super) const EVENTS: &str = "network:///stream/netconf";
 /// Stream of notifications.
 pub(super) const TRAPS: &str = "network:///stream/snmp-trap";
 const JSON: &str = "application/json";
@@ -32,20 +36,43 @@ pub(super) fn inbox<'a>(site: &'a Site, uri: &str) -> Option<&'a Arc<Inbox>> {
     if uri == TRAPS {
         return site.intake.traps.as_ref();
     }
+    if uri == EVENTS {
+        return has_events(site).then_some(&site.intake.events.inbox);
+    }
     site.intake.syslog.as_ref().filter(|_| !site.backend.is_local() && reads::log_count(uri).is_some())
 }
 
 /// Names of the streams that the device has.
 pub(super) fn names(site: &Site) -> Vec<&'static str> {
     let syslog = (site.backend.is_local() || site.intake.syslog.is_some()).then_some("syslog");
+    let events = has_events(site).then_some("netconf-stream");
     let traps = site.intake.traps.is_some().then_some("snmp-trap");
-    syslog.into_iter().chain(traps).collect()
+    syslog.into_iter().chain(events).chain(traps).collect()
+}
+
+/// Does the hello of the device announce events?
+pub(super) fn has_events(site: &Site) -> bool {
+    site.backend.netconf().ok().and_then(Netconf::hello).is_some_and(|hello| hello.has(NOTIFICATION))
+}
+
+/// Begins to receive the stream of a URI where nothing is received before the first reader.
+///
+/// # Errors
+/// The device has never said hello, and can't be asked.
+pub(super) async fn begin(site: &Site, uri: &str) -> Result<(), Fault> {
+    let (EVENTS, Ok(netconf)) = (uri, site.backend.netconf()) else { return Ok(()) };
+    netconf.greeted().await?;
+    if has_events(site) {
+        site.intake.events.begin(netconf).await;
+    }
+    Ok(())
 }
 
 /// Last messages of an inbox.
 pub(super) fn read(site: &Site, uri: &str, inbox: &Inbox) -> Result<Value, Fault> {
     let content = inbox.content();
-    if let Some(failure) = &content.failure {
+    // The last events before a session broke off are worth a read.
+    if let Some(failure) = content.failure.as_ref().filter(|_| uri != EVENTS || content.tail.next_number() == 0) {
         return Err(Fault::new(Code::Unreachable, format!("nothing is received: {failure}")).at(uri).retryable());
     }
     let count = reads::log_count(uri).unwrap_or(MOST_LINES);
@@ -60,7 +87,7 @@ pub(super) fn read(site: &Site, uri: &str, inbox: &Inbox) -> Result<Value, Fault
 
 /// Contents as MCP has them (`text`) and as the draft has them (`data`).
 fn contents<'a>(site: &Site, uri: &str, lines: impl Iterator<Item = &'a str>, meta: &Value) -> Value {
-    if uri == TRAPS {
+    if uri == TRAPS || uri == EVENTS {
         let data = parsed(lines);
         return json!({ "uri": uri, "mimeType": JSON, "text": data.to_string(), "data": data, "_meta": meta });
     }
@@ -118,12 +145,14 @@ impl StreamWatch {
     /// Tells a client of messages until the client is gone.
     pub(super) async fn run(self: Arc<Self>, connection: Connection) {
         let intake = &self.site.intake;
-        while !connection.is_closed() && (intake.traps.is_some() || intake.syslog.is_some()) {
+        let events = self.site.backend.netconf().ok().map(|_| &intake.events.inbox);
+        while !connection.is_closed() && (intake.traps.is_some() || intake.syslog.is_some() || events.is_some()) {
             let updates = self.updates(&connection).await;
             if updates.is_empty() {
                 tokio::select! {
                     () = news(intake.traps.as_ref()) => {}
                     () = news(intake.syslog.as_ref()) => {}
+                    () = news(events) => {}
                     () = tokio::time::sleep(LOOK) => {}
                 }
                 continue;

@@ -6,6 +6,7 @@ use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
 use super::{preview, reads, yang};
+use crate::bulk::Bulk;
 use crate::clock::{now, written};
 use crate::site::{Preview, Settler, Site};
 use crate::way::DeviceWay;
@@ -45,7 +46,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         tool(
             NAMES[1],
             "Adds commands to the candidate and shows the diff that a commit would apply. Changes nothing on the device",
-            json!({ "commands": commands }),
+            json!({ "commands": commands, "chunked": chunked() }),
             json!(["commands"]),
             &writes(false),
         ),
@@ -132,7 +133,7 @@ async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fa
         "network.cli.exec" => exec(site, arguments).await,
         "network.cli.configure" => {
             let commands = commands(arguments)?;
-            Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands)).await?))
+            Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands), bulk(arguments)?).await?))
         }
         "network.commit" if arguments.get("confirm").and_then(Value::as_bool) == Some(true) => {
             let is_saved = site.confirm(Settler::Caller(&site.caller)).await?;
@@ -162,7 +163,7 @@ async fn push(site: &Site, name: &str, whole: &str) -> Result<Value, Fault> {
     if !matches!(name, "candidate-config" | "running-config" | "startup-config") {
         return Err(invalid("`filename` is candidate-config, running-config or startup-config"));
     }
-    Ok(shown(site, &site.edit(&site.caller, Edits::Whole(whole.to_owned())).await?))
+    Ok(shown(site, &site.edit(&site.caller, Edits::Whole(whole.to_owned()), Bulk::Single).await?))
 }
 
 /// Writes a resource: the same as pushing a file of its name.
@@ -226,6 +227,20 @@ pub(super) fn commands(arguments: &Arguments) -> Result<Vec<String>, Fault> {
         _ => return Err(invalid("`commands` is a list of commands")),
     };
     if lines.iter().all(|line| line.trim().is_empty()) { Err(invalid("`commands` holds no command")) } else { Ok(lines) }
+}
+
+/// Schema of the argument for more edits than the device takes at once.
+pub(super) fn chunked() -> Value {
+    json!({ "type": "boolean", "description": "true: takes more edits than maxBulkEdit, and sends them in parts; all are one change" })
+}
+
+/// Way of the edits, as the caller wishes.
+pub(super) fn bulk(arguments: &Arguments) -> Result<Bulk, Fault> {
+    match arguments.get("chunked") {
+        None | Some(Value::Bool(false)) => Ok(Bulk::Single),
+        Some(Value::Bool(true)) => Ok(Bulk::Chunked),
+        Some(_) => Err(invalid("`chunked` is true or false")),
+    }
 }
 
 pub(super) fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<&'a str, Fault> {

@@ -74,6 +74,10 @@ impl Watch {
 
     /// Reads resources for the first time, so that each later change shows; answers those that the device has.
     pub(crate) async fn follow(&self, uris: &[String]) -> Vec<String> {
+        for uri in uris {
+            // A stream of a device that can't be asked is not known.
+            drop(streams::begin(&self.site, uri).await);
+        }
         let known: Vec<String> = uris.iter().filter(|uri| reads::is_known(&self.site, uri)).cloned().collect();
         let mut polled = Vec::new();
         for uri in &known {

@@ -6,9 +6,9 @@ use net_proto::netconf::EditOperation;
 use serde_json::{Value, json};
 
 use super::objects;
-use super::tools::{answer, text};
+use super::tools::{answer, bulk, chunked, text};
 use crate::clock::{now, written};
-use crate::datastore::NodeEdit;
+use crate::datastore::{NodeEdit, NodeEdits};
 use crate::site::{Preview, Site};
 
 /// Schema of the arguments of `network.yang.get`: the one of the draft's appendix A, closed.
@@ -44,6 +44,7 @@ pub(crate) fn edit_schema() -> Value {
                     "additionalProperties": false,
                 },
             },
+            "chunked": chunked(),
         },
         "required": ["edit"],
         "additionalProperties": false,
@@ -66,12 +67,13 @@ fn has_data(site: &Site) -> Result<(), Fault> {
     if site.backend.snmp().is_some() { Ok(()) } else { site.backend.netconf().map(drop) }
 }
 
-fn edits(arguments: &Arguments) -> Result<Vec<NodeEdit>, Fault> {
+fn edits(arguments: &Arguments) -> Result<NodeEdits, Fault> {
     if !matches!(arguments.get("target").map(Value::as_str), None | Some(Some("candidate"))) {
         return Err(invalid("`target` is candidate: a commit brings it to what runs"));
     }
     let edits = arguments.get("edit").and_then(Value::as_array).filter(|edits| !edits.is_empty());
-    edits.ok_or_else(|| invalid("`edit` is a list of edits"))?.iter().map(node_edit).collect()
+    let all = edits.ok_or_else(|| invalid("`edit` is a list of edits"))?.iter().map(node_edit).collect::<Result<_, _>>()?;
+    Ok(NodeEdits { all, bulk: bulk(arguments)? })
 }
 
 fn node_edit(edit: &Value) -> Result<NodeEdit, Fault> {

@@ -24,6 +24,8 @@ pub(crate) struct InboxContent {
     /// Messages that were not the device's, and the last reason.
     refused: u64,
     reason: Option<String>,
+    /// Breaks after which messages may be missing.
+    gaps: u64,
     /// Reason for which nothing is received.
     pub(crate) failure: Option<String>,
 }
@@ -36,6 +38,7 @@ impl Inbox {
             dropped_by_system: 0,
             refused: 0,
             reason: None,
+            gaps: 0,
             failure: None,
         };
         Self { content: Mutex::new(content), news: Notify::new() }
@@ -66,6 +69,11 @@ impl Inbox {
         content.reason = Some(reason.to_owned());
     }
 
+    pub(super) fn miss(&self) {
+        let mut content = self.content();
+        content.gaps = content.gaps.saturating_add(1);
+    }
+
     pub(super) fn fail(&self, failure: Option<String>) {
         self.content().failure = failure;
     }
@@ -74,6 +82,6 @@ impl Inbox {
 impl InboxContent {
     /// Counts for the metadata of a read.
     pub(crate) fn counts(&self) -> Value {
-        json!({ "received": self.tail.next_number(), "lost": self.lost, "droppedBySystem": self.dropped_by_system, "refused": self.refused, "lastRefusal": self.reason, "failure": self.failure })
+        json!({ "received": self.tail.next_number(), "lost": self.lost, "droppedBySystem": self.dropped_by_system, "refused": self.refused, "lastRefusal": self.reason, "gaps": self.gaps, "failure": self.failure })
     }
 }

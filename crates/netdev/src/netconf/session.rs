@@ -36,21 +36,23 @@ pub(crate) struct NetconfReply {
 }
 
 impl NetconfSession {
-    /// Exchanges hellos over a connection.
-    pub(crate) async fn greet(connection: Handle<HostKey>) -> Result<Self, Trouble> {
+    /// Exchanges hellos over a connection. A message of the device has at most `limit` bytes.
+    pub(crate) async fn greet(connection: Handle<HostKey>, limit: usize) -> Result<Self, Trouble> {
         let mut channel = connection.channel_open_session().await.map_err(|error| lost(&error))?;
         channel.request_subsystem(true, "netconf").await.map_err(|error| lost(&error))?;
+        let mut framer = Framer::new(limit);
         loop {
             match channel.wait().await {
                 Some(ChannelMsg::Success) => break,
+                // Some devices say hello first.
+                Some(ChannelMsg::Data { data }) => framer.receive(&data),
                 Some(ChannelMsg::Failure | ChannelMsg::Eof | ChannelMsg::Close) | None => {
                     return Err(Trouble::NoConnection { reason: "the device has no subsystem `netconf`".to_owned() });
                 }
                 Some(_) => {}
             }
         }
-        let (framer, device) = (Framer::new(REPLY), Arc::default());
-        let mut session = Self { _connection: connection, channel, framer, requests: 0, device, holds_locks: false };
+        let mut session = Self { _connection: connection, channel, framer, requests: 0, device: Arc::default(), holds_locks: false };
         session.send(&hello()).await?;
         match session.next().await? {
             (DeviceMessage::Hello(device), _) => {
@@ -84,6 +86,16 @@ impl NetconfSession {
                 (DeviceMessage::Reply(_) | DeviceMessage::Hello(_), _) => {
                     return Err(Trouble::Garbled { reason: "a reply to no request".to_owned() });
                 }
+            }
+        }
+    }
+
+    /// The next notification, with its time, once the session has asked for a stream.
+    pub(crate) async fn notification(&mut self) -> Result<(Option<String>, String), Trouble> {
+        loop {
+            match self.next().await? {
+                (DeviceMessage::Notification { time, .. }, message) => return Ok((time, message)),
+                (DeviceMessage::Reply(_) | DeviceMessage::Hello(_), _) => {}
             }
         }
     }

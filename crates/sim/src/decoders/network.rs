@@ -6,7 +6,7 @@ use net_proto::bird;
 use net_proto::dialect::{CommandClass, Dialect, Terminal, TerminalEvent};
 use net_proto::inventory::{Inventory, InventoryFile};
 use net_proto::log::{Arrival, FileLines, LogFramer, LogMessage};
-use net_proto::netconf::{DeviceMessage, EditOperation, Framer, NetconfCapabilities, NodePath, XmlTree, read};
+use net_proto::netconf::{DeviceMessage, EditOperation, EventPlace, Framer, NetconfCapabilities, NetconfEvent, NodePath, XmlTree, read};
 use net_proto::prompt::{CallAnswer, OVER, PromptDevice, PromptState};
 use net_proto::redact::{MARK, Redactor};
 use net_proto::stream::StreamReader;
@@ -119,7 +119,15 @@ pub(super) fn netconf(data: &[u8]) {
             assert!(message.len() <= LIMIT);
             match read(&message) {
                 Ok(DeviceMessage::Reply(reply)) => assert!(String::from_utf8_lossy(&message).contains(&reply.content)),
-                Ok(DeviceMessage::Hello(_) | DeviceMessage::Notification { .. }) => {}
+                Ok(DeviceMessage::Notification { time, .. }) => {
+                    let text = String::from_utf8_lossy(&message);
+                    let Ok(event) = NetconfEvent::read(&text, time.as_deref(), &NetconfCapabilities::default()) else { continue };
+                    let mut place = EventPlace::default();
+                    assert_eq!(place.admit(&event), !event.ends_replay);
+                    place.begin_replay();
+                    assert!(!place.admit(&event) || event.time.is_none());
+                }
+                Ok(DeviceMessage::Hello(_)) => {}
                 Err(reason) => assert!(!reason.is_empty()),
             }
         }

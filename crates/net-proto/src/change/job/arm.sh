@@ -3,7 +3,11 @@ lacks() { echo "banyan lacks $1"; exit 0; }
 for program in flock setsid timeout cmp readlink; do command -v "$program" >/dev/null || lacks "$program"; done
 [ -r /proc/uptime ] || lacks /proc/uptime
 [ -x "@RELOADER@" ] || lacks "@RELOADER@"
-mkdir -p "$H" || lacks "a home to write to"
+full() { rm -rf "$D"; echo "banyan full"; exit 1; }
+unmade() { case $1 in *"o space left"* | *"uota exceeded"*) full ;; esac; lacks "a home to write to"; }
+LC_ALL=C
+export LC_ALL
+said=$(mkdir -p "$H" 2>&1) || unmade "$said"
 for d in "$H"/restore-*; do
   [ -d "$d" ] || continue
   n=0
@@ -11,4 +15,4 @@ for d in "$H"/restore-*; do
   if lives "$d"; then echo "banyan pending"; exit 0; fi
   rm -rf "$d"
 done
-mkdir "$D" || lacks "a home to write to"
+said=$(mkdir "$D" 2>&1) || unmade "$said"

@@ -25,6 +25,7 @@ fn record(phase: Phase, now: &Now) -> ChangeRecord {
         snapshot,
         reason,
         failures: 0,
+        is_unanswered: false,
     };
     ChangeRecord { count: 1, change: Some(change) }
 }
@@ -62,4 +63,52 @@ fn nm_09_an_unanswered_commit_is_cancelled_whatever_runs() {
         commit.hear(StepResult::Done, &now);
         assert_eq!(commit.step == ChangeStep::Restore, is_cancelled, "{code:?}");
     }
+}
+
+#[test]
+fn nm_09_a_commit_that_nobody_answered_keeps_a_deadline() {
+    let at = |seconds: u64| Now { wall: seconds * 1000, boot: "b".to_owned(), up: seconds * 1000 };
+    let (sent, later) = (at(1), at(100));
+    let mut commit = Transaction { window: 60_000, ..Transaction::new(record(Phase::Armed, &sent), ChangeStep::Apply) };
+    commit.hear(refusal(Code::Timeout), &at(61));
+    commit.hear(StepResult::Running(OLD.to_owned()), &at(61));
+    commit.hear(StepResult::Done, &at(61));
+    // The device knows of no commit yet: it has not begun.
+    commit.hear(refusal(Code::InvalidParams), &at(61));
+    commit.hear(StepResult::Running(OLD.to_owned()), &at(61));
+    assert_eq!(phase(&commit), Some(Phase::RollingBack));
+    let kept = commit.record().clone();
+    assert!(kept.due(&at(61)).is_some());
+    commit.hear(StepResult::Done, &at(61));
+    assert_eq!(commit.finish().map_err(|fault| fault.code), Err(Code::Timeout));
+    // A look before the deadline ends nothing, and one after the deadline does.
+    for (now, ended) in [(later, Phase::RollingBack), (at(121), Phase::RolledBack)] {
+        let mut look = Transaction::roll_back(kept.clone(), Reason::Timeout).unwrap();
+        look.hear(StepResult::Done, &now);
+        assert_eq!(look.want(), Want::Restore(OLD));
+        look.hear(refusal(Code::InvalidParams), &now);
+        look.hear(StepResult::Running(OLD.to_owned()), &now);
+        assert_eq!(phase(&look), Some(ended));
+    }
+    // A device that has taken it back does not begin any more.
+    let mut look = Transaction::roll_back(kept, Reason::Timeout).unwrap();
+    look.hear(StepResult::Done, &at(62));
+    look.hear(StepResult::Done, &at(62));
+    look.hear(StepResult::Running(OLD.to_owned()), &at(62));
+    assert_eq!(phase(&look), Some(Phase::RolledBack));
+}
+
+#[test]
+fn nm_09_a_device_that_is_away_has_failed_nothing() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    let mut commit = Transaction { window: 60_000, ..Transaction::new(record(Phase::Armed, &now), ChangeStep::Apply) };
+    commit.hear(refusal(Code::Unreachable), &now);
+    commit.hear(refusal(Code::Unreachable), &now);
+    commit.hear(StepResult::Done, &now);
+    while !matches!(commit.want(), Want::Keep(_)) {
+        commit.hear(refusal(Code::Unreachable), &now);
+    }
+    assert_eq!(phase(&commit), Some(Phase::RollingBack));
+    commit.hear(StepResult::Done, &now);
+    assert_eq!(commit.finish().map_err(|fault| fault.code), Err(Code::Unreachable));
 }
