@@ -46,6 +46,11 @@ class Machine:
             self.running = list(lines)
             self.keep()
 
+    def erase(self, line):
+        """Does what no timer takes back."""
+        with (self.home / f"{self.name}.erased").open("a") as file:
+            file.write(line + "\n")
+
     def arm(self, seconds):
         """Takes back what comes now, unless it is confirmed."""
         with self.lock:
@@ -243,6 +248,8 @@ class Ios(Session):
                 return self.send("% No Rollback Confirmed Change pending\n")
             machine.revert()
             return self.send("Rollback Confirmed Change: Rollback to: flash:bk-1\nTotal number of passes: 1\nRollback Done\n")
+        if line.startswith("delete "):
+            return machine.erase(line)
         if line == "write memory":
             machine.saved = list(machine.running)
             (machine.home / f"{machine.name}.saved").write_text("\n".join(machine.saved) + "\n")
@@ -256,7 +263,7 @@ class Ios(Session):
             self.mode, self.block = "exec", None
             return None
         if line == "exit":
-            self.block = None
+            self.mode, self.block = self.mode if self.block else "exec", None
             return None
         if words[0] == "interface":
             self.block = line
@@ -309,6 +316,8 @@ class Vrp(Ios):
         if line == "save force":
             return self.send("Now saving the current configuration to the slot 1.\nSave the configuration successfully.\n")
         if self.mode == "exec":
+            if line.startswith("delete "):
+                return machine.erase(line)
             if line != "system-view":
                 return self.send("                 ^\nError: Unrecognized command found at '^' position.\n")
             self.mode, machine.candidate, machine.editor = "configure", list(machine.running), self
@@ -320,7 +329,10 @@ class Vrp(Ios):
         if line == "return":
             self.mode, self.block, machine.candidate, machine.editor = "exec", None, None, None
             return None
-        if line in ("quit", "clear configuration candidate"):
+        if line == "quit":
+            self.mode, self.block = self.mode if self.block else "exec", None
+            return None
+        if line == "clear configuration candidate":
             self.block, machine.candidate = None, list(machine.running)
             return None
         if line.startswith("commit trial "):

@@ -117,6 +117,20 @@ def refused(report, gateway):
         report.check(f"NM-08: {name}: runs what it ran", until(4, lambda: runs(name) == text) is not None, runs(name))
 
 
+def outside(report, gateway):
+    """NM-12: no line of a change is a command of the device: not in a preview, not in a candidate, not in a commit."""
+    for name, leave, erase in (("vrp", "quit", "delete /unreserved flash:/system.cc"), ("ios", "exit", "delete /force flash:system.bin")):
+        device, before = Device(gateway, name), runs(name)
+        device.call("network.preview.configure", commands=[leave, erase])
+        shown = device.call("network.cli.configure", commands=[leave, erase])
+        code, detail = device.code("network.commit", confirmed=60)
+        told = f"{shown} {code} {detail}"
+        report.check(f"NM-12: {name}: a line that leaves the configuration ends the change", "leaves the configuration mode" in told and leave in told, told[:800])
+        report.check(f"NM-12: {name}: and nothing behind it reaches the device", not (HOME / f"{name}.erased").exists())
+        device.call("network.rollback")
+        report.check(f"NM-12: {name}: which runs what it ran", until(4, lambda: runs(name) == before) is not None, runs(name))
+
+
 def unsafe(report, gateway):
     """NM-08, NM-13: a device without a way back, and one that restarts amid a commit, run what they ran."""
     before = {name: runs(name) for name in ("plain", "reboot")}
@@ -199,3 +213,4 @@ def run(report, gateway):
     with ThreadPoolExecutor(len(works)) as pool:
         list(pool.map(lambda work: report.guard("shells", work), works))
     report.guard("shells/refused", lambda: refused(report, gateway))
+    report.guard("shells/outside", lambda: outside(report, gateway))

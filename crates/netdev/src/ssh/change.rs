@@ -128,7 +128,7 @@ impl Ssh {
     async fn made(&self, session: &mut CliSession, commands: &CandidateCommands, lines: &[String]) -> Result<String, Fault> {
         self.enter(session, self.dialect.configuring().0).await?;
         for line in lines {
-            session.say(line, self.timeout).await?;
+            self.give(session, line).await?;
         }
         if let Some(check) = &commands.check {
             session.say(check, COMMIT).await?;
@@ -149,6 +149,17 @@ impl Ssh {
         let said = reply.text.trim();
         let detail = format!("`{command}` does not lead to the configuration mode of the device, so nothing was applied: {said}");
         Err(Fault::new(Code::RollbackNotSupported, detail).at(command))
+    }
+
+    /// Gives a line of the configuration mode. Behind one that leaves the mode, such as `exit`, the next lines would be commands of the device.
+    async fn give(&self, session: &mut CliSession, line: &str) -> Result<(), Fault> {
+        match session.say(line, self.timeout).await?.mode {
+            TerminalMode::Configure => Ok(()),
+            TerminalMode::Exec => {
+                let detail = format!("`{line}` leaves the configuration mode of the device, so nothing behind it was sent: leave it out");
+                Err(Fault::new(Code::AccessDenied, detail).at(line))
+            }
+        }
     }
 
     async fn commit(&self, commands: &CandidateCommands, change: &DeviceChange, seconds: u64) -> Result<(), Fault> {
@@ -243,7 +254,7 @@ impl Ssh {
         let mut done = self.enter(&mut session, enter).await;
         for line in lines {
             if done.is_ok() {
-                done = session.say(line, self.timeout).await.map(drop);
+                done = self.give(&mut session, line).await;
             }
         }
         let left = session.say(self.dialect.configuring().1, self.timeout).await.and_then(|reply| match reply.mode {
