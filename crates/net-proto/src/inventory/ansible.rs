@@ -12,6 +12,11 @@ use super::{
 
 /// Groups within groups, at most.
 const DEEPEST: usize = 32;
+/// Hosts, groups and variables to go through: a short file can name each of them again and again.
+const MOST_WORK: usize = 5_000_000;
+/// Bytes of a pattern of hosts, and of a number in it, that are taken for one.
+const LONGEST_PATTERN: usize = 1_000;
+const LONGEST_NUMBER: usize = 10;
 const PASSWORDS: [&str; 5] =
     ["ansible_password", "ansible_ssh_pass", "ansible_ssh_password", "ansible_become_password", "ansible_become_pass"];
 
@@ -23,7 +28,11 @@ struct Host {
 }
 
 #[derive(Debug, Default)]
-struct Hosts(BTreeMap<String, Host>);
+struct Hosts {
+    all: BTreeMap<String, Host>,
+    /// Hosts, groups and variables that were gone through, over and over where groups hold each other.
+    work: usize,
+}
 
 /// A group as either form has it.
 #[derive(Debug, Default)]
@@ -132,6 +141,7 @@ impl Hosts {
         if depth > DEEPEST {
             return Ok(());
         }
+        self.spend(outer)?;
         let part = |name: &str| group.get(name).and_then(Value::as_object);
         let mut variables = outer.to_vec();
         variables.push(part("vars").cloned().unwrap_or_default());
@@ -153,6 +163,7 @@ impl Hosts {
     ) -> Result<(), InventoryError> {
         // Deeper than this there is a circle.
         let Some(group) = groups.get(name).filter(|_| depth <= DEEPEST) else { return Ok(()) };
+        self.spend(outer)?;
         let mut variables = outer.to_vec();
         variables.push(group.variables.clone());
         for (host, own) in &group.hosts {
@@ -172,10 +183,11 @@ impl Hosts {
         own: Option<&Map<String, Value>>,
     ) -> Result<(), InventoryError> {
         for name in expanded(pattern)? {
-            if self.0.len() >= MOST_DEVICES && !self.0.contains_key(&name) {
+            self.spend(outer)?;
+            if self.all.len() >= MOST_DEVICES && !self.all.contains_key(&name) {
                 return Err(InventoryError::TooMany);
             }
-            let host = self.0.entry(name).or_default();
+            let host = self.all.entry(name).or_default();
             if !matches!(group, "all" | "ungrouped") {
                 host.groups.insert(group.to_owned());
             }
@@ -192,14 +204,19 @@ impl Hosts {
         Ok(())
     }
 
+    fn spend(&mut self, variables: &[Map<String, Value>]) -> Result<(), InventoryError> {
+        self.work += 1 + variables.iter().map(|some| 1 + some.len()).sum::<usize>();
+        if self.work > MOST_WORK { Err(InventoryError::TooMany) } else { Ok(()) }
+    }
+
     /// Checks that the hosts of a pattern are there.
     fn has(&self, pattern: &str) -> bool {
-        expanded(pattern).is_ok_and(|names| names.iter().all(|name| self.0.contains_key(name)))
+        expanded(pattern).is_ok_and(|names| names.iter().all(|name| self.all.contains_key(name)))
     }
 
     fn into_inventory(self) -> Inventory {
         let mut passwords = 0;
-        let devices = self.0.into_iter().map(|(name, host)| {
+        let devices = self.all.into_iter().map(|(name, host)| {
             let variables: Map<String, Value> = host.variables.into_iter().map(|(name, (_, value))| (name, value)).collect();
             passwords += usize::from(PASSWORDS.iter().any(|name| variables.contains_key(*name)));
             // A template is for Ansible to fill in.
@@ -226,6 +243,9 @@ impl Hosts {
 
 /// Names of a pattern such as `r[1:3]`, `sw[01:10:2]` or `leaf-[a:c]`.
 fn expanded(pattern: &str) -> Result<Vec<String>, InventoryError> {
+    if pattern.len() > LONGEST_PATTERN {
+        return Ok(vec![pattern.to_owned()]);
+    }
     let mut names = vec![String::new()];
     let mut rest = pattern;
     while let Some((before, range, after)) = next_range(rest) {
@@ -246,6 +266,9 @@ fn next_range(text: &str) -> Option<(&str, Vec<String>, &str)> {
     let mut parts = range.split(':');
     let (first, last) = (parts.next()?, parts.next()?);
     let step: usize = parts.next().map_or(Some(1), |step| step.parse().ok().filter(|step| *step > 0))?;
+    if first.len() > LONGEST_NUMBER {
+        return None;
+    }
     if let (Ok(from), Ok(to)) = (first.parse::<u32>(), last.parse::<u32>()) {
         let width = if first.starts_with('0') { first.len() } else { 0 };
         let values = (from..=to).step_by(step).take(MOST_DEVICES + 1).map(|number| format!("{number:0width$}")).collect();

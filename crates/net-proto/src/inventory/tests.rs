@@ -31,6 +31,17 @@ ansible_user=site
 "#;
 
 #[test]
+fn a_short_file_makes_no_endless_inventory() {
+    let twice = (0..30).map(|group| format!("[g{group}:children]\ng{0}\ng{0}\n", group + 1)).collect::<String>() + "[g30]\nr1\n";
+    let again = "[a]\n".to_owned() + &"r[1:10000]\n".repeat(1_000);
+    for text in [&twice, &again] {
+        assert_eq!(read("hosts", text), Err(InventoryError::TooMany));
+    }
+    let wide = format!("[a]\nr[{}1:3]\nlong{}[1:10000]\n", "0".repeat(70_000), "x".repeat(2_000));
+    assert_eq!(read("hosts", &wide).unwrap().devices.len(), 2, "names as they stand there");
+}
+
+#[test]
 fn an_inventory_of_ansible_in_ini() {
     let inventory = read("hosts", INI).unwrap();
     assert_eq!(
