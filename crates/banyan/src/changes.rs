@@ -106,11 +106,9 @@ impl DeviceDoor {
     fn all(&self, config: &Config) -> Result<Bytes, Refusal> {
         let devices = config.values.get::<Devices>().cloned().unwrap_or_default().all;
         let known = devices.len();
-        let states: Result<Vec<_>, _> = devices
-            .into_values()
-            .map(|settings| self.open(settings, &DeviceSecrets::default())?.standing().map_err(|fault| failed(&fault)))
-            .collect();
-        let changed: Vec<_> = states?.into_iter().filter(|state| state.change.is_some()).collect();
+        let states: Result<Vec<_>, _> =
+            devices.into_values().map(|settings| Ok::<_, Refusal>(self.open(settings, &DeviceSecrets::default())?.listed())).collect();
+        let changed: Vec<_> = states?.into_iter().filter(|state| state.phase != "none").collect();
         as_json(&json!({ "devices": changed, "known": known }))
     }
 

@@ -90,6 +90,41 @@ impl Redactor {
         spans
     }
 
+    /// The lines of a configuration without secrets, as many as there were, for people who decide upon each: a line is hidden for what it is, and
+    /// never for an earlier line that only looks like the begin of a block. In markup, an element may hide lines of its own.
+    pub fn lines(&self, text: &str, is_markup: bool) -> Vec<String> {
+        let mut spans = Vec::new();
+        blocks::find_by_lines(text, &mut spans);
+        words::find(text, &self.words, &mut spans);
+        if let Some(known) = &self.known {
+            spans.extend(known.find_iter(text).map(|found| found.range()));
+        }
+        if is_markup {
+            markup::find(text, &mut spans);
+        }
+        spans.sort_unstable_by_key(|span| span.start);
+        let (mut at, mut next, mut open) = (0, 0, Vec::<Range<usize>>::new());
+        let hidden = text.split_inclusive('\n').map(|whole| {
+            let line = at..at + whole.trim_end_matches(['\r', '\n']).len();
+            at += whole.len();
+            while let Some(span) = spans.get(next).filter(|span| span.start < at) {
+                open.push(span.clone());
+                next += 1;
+            }
+            let mut here: Vec<Range<usize>> = open
+                .iter()
+                .map(|span| span.start.max(line.start) - line.start..span.end.min(line.end).max(line.start) - line.start)
+                .collect();
+            open.retain(|span| span.end > at);
+            let line = &text[line];
+            if !is_markup {
+                markup::find(line, &mut here);
+            }
+            replaced(line, here)
+        });
+        hidden.collect()
+    }
+
     /// Hides the members of a JSON value that are secret by name, and what [`Redactor::text`] finds in its strings.
     pub fn value(&self, value: &mut Value) {
         self.member(value, false);

@@ -46,6 +46,11 @@ impl PathRule {
     }
 }
 
+/// Verbs of Junos that name a place, beside those that every line may begin with.
+const VERBS: [&str; 7] = ["edit", "activate", "deactivate", "protect", "unprotect", "annotate", "insert"];
+/// Verbs that change lines which they do not name.
+const FAR_VERBS: [&str; 5] = ["copy", "rename", "replace", "wildcard", "load"];
+
 /// Action at a device.
 #[derive(Clone, Copy, Debug)]
 pub enum DeviceAction<'a> {
@@ -55,7 +60,8 @@ pub enum DeviceAction<'a> {
     ConfigLine(&'a str),
     ReadPath(&'a str),
     EditPath(&'a str),
-    ReadFile,
+    /// Command of Banyan's own behind a resource or a file, which only shows something.
+    Show(&'a Command),
     /// Commit of a candidate.
     Commit,
     /// Confirmation of what was applied: neither a window that has closed nor a freeze hinders it.
@@ -101,7 +107,7 @@ impl Role {
                 self.change(now).map_err(|fault| fault.at(path))?;
                 self.path(path, true)?;
             }
-            DeviceAction::ReadFile => {}
+            DeviceAction::Show(command) => drop(self.listed(command)?),
             DeviceAction::Commit => self.change(now)?,
             DeviceAction::Confirm => self.read_only()?,
         }
@@ -109,22 +115,9 @@ impl Role {
     }
 
     fn command(&self, command: &Command, now: u64) -> Result<(), Fault> {
-        let denies = |rule: &&CommandRule| {
-            let may_begin = rule.pattern.may_begin(&command.given) || rule.pattern.may_begin(&command.words);
-            rule.effect == RuleEffect::Deny && (may_begin || rule.pattern.begins(&command.words))
-        };
-        if self.commands.iter().any(|rule| denies(&rule)) {
-            return Err(self.denied("the role forbids this command").at(&command.text));
-        }
-        let allows = |rule: &CommandRule| rule.effect == RuleEffect::Allow && rule.pattern.begins(&command.words);
-        let is_allowed = !command.is_ambiguous && self.commands.iter().any(allows);
-        let has_list = self.commands.iter().any(|rule| rule.effect == RuleEffect::Allow);
+        let is_allowed = self.listed(command)?;
         match command.class {
-            CommandClass::Read if is_allowed || !has_list => Ok(()),
-            CommandClass::Read => {
-                let hint = if command.is_ambiguous { "write its words in full" } else { "the role allows other commands only" };
-                Err(self.denied(hint).at(&command.text))
-            }
+            CommandClass::Read => Ok(()),
             // Named in full by the operator, and still a change.
             CommandClass::Unknown | CommandClass::Configure | CommandClass::Dangerous if is_allowed => {
                 self.change(now).map_err(|fault| fault.at(&command.text))
@@ -138,13 +131,42 @@ impl Role {
         }
     }
 
+    /// Holds a command against the rules as far as it reads; true: a rule allows it.
+    fn listed(&self, command: &Command) -> Result<bool, Fault> {
+        let denies = |rule: &&CommandRule| {
+            let may_begin = rule.pattern.may_begin(&command.given) || rule.pattern.may_begin(&command.words);
+            rule.effect == RuleEffect::Deny && (may_begin || rule.pattern.begins(&command.words))
+        };
+        if self.commands.iter().any(|rule| denies(&rule)) {
+            return Err(self.denied("the role forbids this command").at(&command.text));
+        }
+        let allows = |rule: &CommandRule| rule.effect == RuleEffect::Allow && rule.pattern.begins(&command.words);
+        let is_allowed = !command.is_ambiguous && self.commands.iter().any(allows);
+        let has_list = self.commands.iter().any(|rule| rule.effect == RuleEffect::Allow);
+        match command.class {
+            CommandClass::Read if has_list && !is_allowed => {
+                let hint = if command.is_ambiguous { "write its words in full" } else { "the role allows other commands only" };
+                Err(self.denied(hint).at(&command.text))
+            }
+            CommandClass::Read | CommandClass::Unknown | CommandClass::Configure | CommandClass::Dangerous => Ok(is_allowed),
+        }
+    }
+
     fn line(&self, line: &str) -> Result<(), Fault> {
         let all: Vec<String> = line.split_whitespace().map(str::to_lowercase).collect();
         let is_verb = |word: &String| matches!(word.as_str(), "no" | "undo" | "set" | "delete" | "default");
         let words = if all.first().is_some_and(is_verb) { &all[1..] } else { &all[..] };
-        // What is removed with a shorter line takes along what stands below.
-        let touches = |rule: &CommandRule| rule.pattern.may_begin(words) || rule.pattern.may_begin(&all) || rule.pattern.is_below(words);
-        if self.lines.iter().any(|rule| rule.effect == RuleEffect::Deny && touches(rule)) {
+        let forbidding: Vec<&CommandRule> = self.lines.iter().filter(|rule| rule.effect == RuleEffect::Deny).collect();
+        let first = all.first().map_or("", String::as_str);
+        if !forbidding.is_empty() && FAR_VERBS.contains(&first) {
+            let detail = format!("`{first}` changes lines that it does not name, and the role forbids some: name each line");
+            return Err(self.denied(&detail).at(line));
+        }
+        // What is removed, entered or switched off with a shorter line takes along what stands below.
+        let touched = if VERBS.contains(&first) { &all[1..] } else { words };
+        let touches =
+            |rule: &&&CommandRule| rule.pattern.may_begin(touched) || rule.pattern.may_begin(&all) || rule.pattern.is_below(touched);
+        if forbidding.iter().any(|rule| touches(&rule)) {
             return Err(self.denied("the role forbids this line").at(line));
         }
         let mut allowing = self.lines.iter().filter(|rule| rule.effect == RuleEffect::Allow).peekable();
@@ -165,6 +187,12 @@ impl Role {
         let meets = |rule: &&&PathRule| nodes.starts_with(&rule.nodes) || rule.nodes.starts_with(&nodes);
         if rules.iter().filter(|rule| rule.effect == RuleEffect::Deny).any(|rule| meets(&rule)) {
             return Err(self.denied("the role forbids this path, or a part of what stands below it").at(path));
+        }
+        // A key is asked for, and may be written, as a node of its own.
+        let keys = path::keys(path).ok_or_else(plain)?;
+        let names = |rule: &PathRule| rule.effect == RuleEffect::Deny && keys.iter().any(|key| key.starts_with(&rule.nodes));
+        if rules.iter().any(|rule| names(rule)) {
+            return Err(self.denied("the role forbids a node that stands among the keys of this path").at(path));
         }
         // An edit has to keep to both lists: the one for all, and the one for edits.
         let keeps_to = |is_for_edits: bool| {

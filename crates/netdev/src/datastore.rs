@@ -1,5 +1,6 @@
 //! The data of a device over NETCONF or SNMP: reads and edits by YANG paths, under the rules of the device. Does not know MCP.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use net_proto::change::{Author, ChangeRecord, ConfigForm, TriedEdits, adopt, edits_of};
@@ -7,7 +8,7 @@ use net_proto::fault::{Code, Fault};
 use net_proto::netconf::{EditOperation, NetconfCapabilities, NodePath, XmlTree};
 use net_proto::redact::MARK;
 use net_proto::role::DeviceAction;
-use net_proto::snmp::edited;
+use net_proto::snmp::{edited, whole_path};
 use serde_json::Value;
 
 use crate::bulk::Bulk;
@@ -98,10 +99,24 @@ impl Site {
         }
         let sent = self.redactor.knowing_those_of(all.iter().map(String::as_str));
         let tried = netconf.try_edits(all).await.map_err(|fault| fault.cleaned(|text| sent.text(text)))?;
+        self.may_have_changed(&tried)?;
         let running = tried.running.clone();
         let record = adopt(&record, Author { device: &self.settings.name, who }, tried, &now())?;
         let shown = self.shown(&record, &running)?;
         Ok((record, shown))
+    }
+
+    /// Holds each node that the device has changed in its candidate against the rules: a key that is none, or a choice, reaches further than the
+    /// path of its edit.
+    fn may_have_changed(&self, tried: &TriedEdits) -> Result<(), Fault> {
+        if !self.rules.has_paths() {
+            return Ok(());
+        }
+        let odd = |reason: String| Fault::new(Code::ConfigIncompatible, format!("the candidate can't be held against the rules: {reason}"));
+        let (running, candidate) = (XmlTree::parse(&tried.running).map_err(odd)?, XmlTree::parse(&tried.candidate).map_err(odd)?);
+        let changed = running.changed(&candidate).ok_or_else(|| odd("it changes too much at once".to_owned()))?;
+        let role = self.present_role()?;
+        changed.iter().try_for_each(|path| role.permit(DeviceAction::EditPath(path)))
     }
 
     /// The record with settings of objects, and the diff. The device tests nothing before a commit.
@@ -135,6 +150,11 @@ impl Site {
         Ok(parts.into_iter().flatten().collect())
     }
 
+    /// A path as the rules name it.
+    pub(crate) fn ruled<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if self.backend.snmp().is_some() { whole_path(path) } else { path.into() }
+    }
+
     fn may_edit_data(&self, edits: &NodeEdits) -> Result<(), Fault> {
         self.may_change()?;
         edits.bulk.check(edits.all.iter().map(NodeEdit::count).sum(), self.settings.max_bulk_edit)?;
@@ -144,7 +164,7 @@ impl Site {
                 let detail = format!("the edit holds {MARK} where a secret was hidden: write the secret, or leave the node out");
                 return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
             }
-            role.permit(DeviceAction::EditPath(&edit.path))?;
+            role.permit(DeviceAction::EditPath(&self.ruled(&edit.path)))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The process that restores a device when nobody confirms, also after the death of all other processes. Started before a change is applied,
 //! in a process group without others. Decides nothing: the record says when a restore is due.
 
+use std::ops::Not;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,8 @@ pub(crate) fn start(site: &Site) -> Result<(), Fault> {
 /// The old configuration does not come back.
 pub async fn guard(site: &Site) -> Result<(), Fault> {
     let mut failures = 0;
-    while site.store.load().is_ok_and(|record| record.pending().is_some()) {
+    // A record that can't be read at this moment may be one of a change that waits.
+    while site.store.load().is_ok_and(|record| record.pending().is_none()).not() {
         match site.restore_if_due().await {
             Ok(true) => return Ok(()),
             Ok(false) => tokio::time::sleep(TICK).await,
@@ -58,5 +60,25 @@ pub(crate) async fn watch(site: Arc<Site>) {
     loop {
         let pause = if site.restore_if_due().await.is_err() { PAUSE } else { TICK * 4 };
         tokio::time::sleep(pause).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use equipment::{DeviceSecrets, DeviceSettings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nm_09_a_guard_outlasts_an_unreadable_record() {
+        let dir = tempfile::tempdir().unwrap();
+        let site = Site::open(DeviceSettings::new("r1"), &DeviceSecrets::default(), dir.path()).unwrap();
+        let is_over = || pin!(guard(&site)).poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        assert!(is_over(), "nothing waits");
+        std::fs::write(site.store.file("change.json"), "{").unwrap();
+        assert!(!is_over(), "a change may wait");
     }
 }

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use net_proto::fault::{Code, Fault};
 use net_proto::role::{CommandRule, DeviceAction, PathRule, Role, RuleEffect, Window};
+use net_proto::snmp::whole_path;
 
-use equipment::{DeviceSettings, RoleSettings};
+use equipment::{Backend, DeviceSettings, RoleSettings};
 
 use crate::caller::CallerIdentity;
 use crate::clock::now;
@@ -39,11 +40,12 @@ impl DeviceRules {
             allow_edit_paths: settings.allow_edit_paths.clone(),
             deny_edit_paths: settings.deny_edit_paths.clone(),
         };
-        let mut everybody = role(name, &own)?;
+        let is_snmp = settings.backend == Backend::Snmp;
+        let mut everybody = role(name, &own, is_snmp)?;
         // Lines that others typed, secrets included.
         everybody.commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
         everybody.windows = windows.iter().map(|text| Window::read(text)).collect::<Result<_, _>>()?;
-        let named = |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules)?));
+        let named = |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules, is_snmp)?));
         let roles = settings.roles.iter().map(named).collect::<Result<_, _>>()?;
         Ok(Self { everybody, roles: Arc::new(roles), caller: None })
     }
@@ -61,6 +63,11 @@ impl DeviceRules {
     /// Do rules on lines hold for this caller?
     pub(crate) fn has_lines(&self) -> bool {
         !self.everybody.lines.is_empty() || self.holding().iter().any(|role| !role.lines.is_empty())
+    }
+
+    /// Do rules on paths hold for this caller?
+    pub(crate) fn has_paths(&self) -> bool {
+        !self.everybody.paths.is_empty() || self.holding().iter().any(|role| !role.paths.is_empty())
     }
 
     /// Roles beside the rules for everybody: the first with the name of the caller; for an unknown caller, all of them.
@@ -108,7 +115,7 @@ fn description(rules: &RoleSettings) -> String {
     rules.callers.iter().chain(&rules.groups).map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn role(name: &str, settings: &RoleSettings) -> Result<Role, String> {
+fn role(name: &str, settings: &RoleSettings, is_snmp: bool) -> Result<Role, String> {
     let rules = |effect: RuleEffect, texts: &[String]| texts.iter().map(|text| CommandRule::new(effect, text)).collect::<Vec<_>>();
     let both = |allow: &[String], deny: &[String]| [rules(RuleEffect::Allow, allow), rules(RuleEffect::Deny, deny)].concat();
     let mut paths = Vec::new();
@@ -119,7 +126,8 @@ fn role(name: &str, settings: &RoleSettings) -> Result<Role, String> {
         (RuleEffect::Deny, true, &settings.deny_edit_paths),
     ] {
         for text in texts {
-            paths.push(PathRule::new(effect, is_for_edits_only, text).ok_or_else(|| format!("`{text}` is no path for a rule"))?);
+            let whole = if is_snmp { whole_path(text) } else { text.into() };
+            paths.push(PathRule::new(effect, is_for_edits_only, &whole).ok_or_else(|| format!("`{text}` is no path for a rule"))?);
         }
     }
     Ok(Role {

@@ -30,6 +30,9 @@ use crate::way::DeviceWay;
 /// Longest time to wait for another process at work on the device.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Phase of a change whose record can't be read.
+const UNREADABLE: &str = "unreadable";
+
 /// A device.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -52,7 +55,7 @@ pub struct Site {
 #[derive(Clone, Debug, Serialize)]
 pub struct ChangeState {
     pub device: String,
-    /// `none` for a device without a change.
+    /// `none` for a device without a change, `unreadable` where the record can't be read.
     pub phase: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
@@ -157,13 +160,18 @@ impl Site {
         let (record, now) = (self.store.load()?, now());
         let change = record.change.as_ref();
         let deadline = change.and_then(|change| change.deadline.as_ref());
-        let frozen = self.freezes.holding(&self.settings)?.into_iter().map(|(scope, freeze)| {
-            let until = freeze.until.map(|until| format!(" until {}", written(until * 1000))).unwrap_or_default();
-            let reason = freeze.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("{} froze {}{until}{reason}", freeze.by, scope.description())
+        let frozen = self.freezes.holding(&self.settings).map(|all| {
+            all.into_iter()
+                .map(|(scope, freeze)| {
+                    let until = freeze.until.map(|until| format!(" until {}", written(until * 1000))).unwrap_or_default();
+                    let reason = freeze.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                    format!("{} froze {}{until}{reason}", freeze.by, scope.description())
+                })
+                .collect()
         });
         Ok(ChangeState {
-            frozen: frozen.collect(),
+            // A device whose freeze can't be read is changed by nobody; what waits there is to be seen all the same.
+            frozen: frozen.unwrap_or_else(|fault| vec![fault.detail]),
             device: self.settings.name.clone(),
             phase: change.map_or("none", |change| change.phase.as_str()).to_owned(),
             change: change.map(|change| change.id.clone()),
@@ -174,6 +182,20 @@ impl Site {
                 Reason::Differs(detail) => Reason::Differs(self.redactor.text(&detail)),
                 reason @ (Reason::Timeout | Reason::Asked(_) | Reason::Interrupted) => reason,
             }),
+        })
+    }
+
+    /// State of the change in a list of devices, in which none hides the others: the phase is `unreadable` where the record can't be read.
+    pub fn listed(&self) -> ChangeState {
+        self.standing().unwrap_or_else(|fault| ChangeState {
+            device: self.settings.name.clone(),
+            phase: UNREADABLE.to_owned(),
+            change: None,
+            owner: None,
+            deadline: None,
+            seconds_left: None,
+            reason: None,
+            frozen: vec![fault.detail],
         })
     }
 
@@ -253,6 +275,9 @@ impl Site {
     pub(crate) async fn foresee(&self, who: &str, edits: Edits, bulk: Bulk) -> Result<Preview, Fault> {
         self.backend.check_lines()?;
         self.may_edit(&edits, bulk)?;
+        // A try on the device amid a commit of another process could count as its confirmation: Junos takes `commit check` for one.
+        let tries = self.backend.candidate_line().is_some();
+        let _lock = if tries { Some(self.store.lock(PATIENCE).await?) } else { None };
         let (record, running) = self.edited(who, edits).await?;
         self.shown(&record, &running)
     }
@@ -271,7 +296,13 @@ impl Site {
     pub(crate) fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {
         let change = record.live().cloned().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
         let base = change.snapshot.as_deref().unwrap_or(running);
-        Ok(Preview { diff: self.redactor.text(&diff(base, &change, self.dialect.grammar())), change })
+        let mut diff = diff(base, &change, self.dialect.grammar(), &self.redactor);
+        if self.backend.types_lines() && !change.commands.is_empty() {
+            // The difference leaves out what a later line undoes, and that is typed as well.
+            let lines = self.redactor.lines(&change.commands.join("\n"), false).join("\n");
+            diff.push_str(&format!("Typed on the device, line by line:\n{lines}\n"));
+        }
+        Ok(Preview { diff, change })
     }
 
     /// Commits the candidate of `who` for some seconds.
@@ -402,10 +433,18 @@ impl Site {
         self.backend.check_undo()
     }
 
-    /// Checks that the whole configuration may be read: rules on paths could be passed by with it.
+    /// Checks that the whole configuration may be read: rules on paths or on commands could be passed by with it.
     pub(crate) fn may_read_whole(&self) -> Result<(), Fault> {
-        let has_paths = self.backend.netconf().is_ok() || self.backend.snmp().is_some();
-        self.permit(if has_paths { DeviceAction::ReadPath("/") } else { DeviceAction::ReadFile })
+        if self.backend.has_command_line() {
+            self.may_show(self.dialect.running_command())
+        } else {
+            self.permit(DeviceAction::ReadPath("/"))
+        }
+    }
+
+    /// Checks a command that stands behind a resource or a file, so that neither shows what the rules on commands forbid.
+    pub(crate) fn may_show(&self, command: &str) -> Result<(), Fault> {
+        self.permit(DeviceAction::Show(&self.dialect.command(command)?))
     }
 
     fn may_edit(&self, edits: &Edits, bulk: Bulk) -> Result<(), Fault> {

@@ -166,6 +166,11 @@ impl DeviceWay {
         matches!(self, Self::Bird(_))
     }
 
+    /// Are the lines of a change typed as they came in? Elsewhere the configuration that they make is applied.
+    pub(crate) fn types_lines(&self) -> bool {
+        matches!(self, Self::Ssh(ssh) if !ssh.has_candidate())
+    }
+
     /// The device, where it makes candidates of commands by itself.
     pub(crate) fn candidate_line(&self) -> Option<&Ssh> {
         if let Self::Ssh(ssh) = self { Some(ssh).filter(|ssh| ssh.has_candidate()) } else { None }

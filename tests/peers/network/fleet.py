@@ -23,6 +23,7 @@ def configuration():
     day = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=3)).strftime("%a")
     return (f'[device_group.edge]\n[device_group.core]\n[device_template.nc]\n{login}'
             '[device.paths]\ntemplate = "nc"\ndeny_paths = ["/nacm"]\nallow_edit_paths = ["/interfaces/interface"]\n'
+            '[device.narrow]\ntemplate = "nc"\nallow_edit_paths = ["/interfaces/interface/name", "/interfaces/interface/type", "/interfaces/interface/description"]\n'
             f'[device.closed]\ntemplate = "nc"\nwindows = ["{day} 02:00-04:00"]\n'
             '[device.e1]\ntemplate = "nc"\ngroups = ["edge"]\n[device.e2]\ntemplate = "nc"\ngroups = ["edge"]\ndeny_paths = ["/nacm"]\n'
             '[device.gone]\ntemplate = "nc"\ngroups = ["edge", "core"]\naddress = "10.0.99.2:9"\n')
@@ -50,6 +51,11 @@ def paths(report, gateway, oracle):
                  link("one") + [{"path": "/ietf-netconf-acm:nacm/enable-nacm", "value": False}]):
         code, detail = device.code("network.yang.edit", edit=edit)
         report.check(f"NM-12: {edit[-1]['path']} is not edited", code == -32083, f"{code} {detail}")
+    narrow = Device(gateway, "narrow")
+    typed = {"path": f"{LINK}/type", "value": "iana-if-type:ethernetCsmacd"}
+    for path, refusal in ((f"{LINK}[enabled='false']/description", -32083), (f"{LINK}/description", None)):
+        code, detail = narrow.code("network.preview.edit", edit=[typed, {"path": path, "value": "by the rules"}])
+        report.check(f"NM-12: what else an edit would change is held against the rules: {path}", code == refusal, f"{code} {detail}")
     report.equal("NM-12: and the device holds what it held", oracle.running(), before)
 
 

@@ -36,6 +36,10 @@ read_only = true
 command_timeout = "2s"
 deny_commands = ["show ip ospf database"]
 
+[device.secluded]
+pathspace = "r2"
+deny_commands = ["show running-config", "show ip route", "show interface"]
+
 [device.lines]
 pathspace = "r2"
 allow_lines = ["interface lan0", "description"]
@@ -140,6 +144,13 @@ def rules(report, gateway):
     for command in ("show ip ospf database", "sh ip ospf data", "show ip ospf database router"):
         code, detail = device.code("network.cli.exec", cmd=command)
         report.check(f"NM-12: {command!r} is forbidden by a rule", code == -32083 and "forbids" in detail, f"{code} {detail}")
+    device = Device(gateway, "secluded")
+    for read in (lambda: device.code("network.cli.exec", cmd="show running-config"), lambda: device.code("network.file.pull", filename="running-config")):
+        code, detail = read()
+        report.check("NM-12: what a rule forbids as a command is no file either", code == -32083 and "forbids" in detail, f"{code} {detail}")
+    for path in ("file/running-config", "routing/ipv4/route-table", "interfaces", "interface/lan0"):
+        told = device.wire.call("resources/read", {"uri": f"network:///{path}"}).message
+        report.check(f"NM-12: nor the resource {path}", "forbids" in json.dumps(told.get("error")), str(told)[:400])
     device = Device(gateway, "lines")
     shown = device.change("interface lan0", "description allowed")
     report.check("NM-12: a line that a rule allows is taken", "+ description allowed" in shown.get("diff", ""), str(shown))
@@ -169,6 +180,9 @@ def record(report, device, gateway):
     report.check("NM-12: and has it no more", secret not in lab.running("r1"))
     entries = recorded(gateway)
     text = b"\n".join(entries)
+    shown = device.change("interface lan0", "description -----BEGIN X-----", "router bgp 65001", "neighbor 10.0.12.9 remote-as 666")
+    report.check("NM-12: no line hides the lines behind it from who decides", "+ neighbor 10.0.12.9 remote-as 666" in shown["diff"], shown["diff"])
+    device.call("network.rollback")
     report.check("NM-12: the record holds an entry of each of these calls", len(entries) >= before + 3 and
                  all(text.count(name) >= 1 for name in (b"cli.configure", b"network.commit", b"network.rollback")), text[-2000:])
     report.check("NM-12: the record holds no secret", secret.encode() not in text and lab.PASSWORD.encode() not in text)

@@ -129,6 +129,9 @@ def outside(report, gateway):
         report.check(f"NM-12: {name}: and nothing behind it reaches the device", not (HOME / f"{name}.erased").exists())
         device.call("network.rollback")
         report.check(f"NM-12: {name}: which runs what it ran", until(4, lambda: runs(name) == before) is not None, runs(name))
+    undone = ["ip route 10.66.0.0 255.255.0.0 Null0", "no ip route 10.66.0.0 255.255.0.0 Null0", "interface GigabitEthernet0/2", "description seen"]
+    shown = Device(gateway, "ios").call("network.preview.configure", commands=undone)["structuredContent"]
+    report.check("NM-09: ios: whoever decides sees each line that is typed, also one that another undoes", all(line in shown["diff"] for line in undone), str(shown))
 
 
 def unsafe(report, gateway):

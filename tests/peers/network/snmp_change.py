@@ -17,7 +17,8 @@ def sections(there, secret):
     accepted = 'accept_no_rollback = true\nlongest_window = "60s"\n'
     community = there + accepted + secret("community", "read")
     user = there + accepted + 'user = "ro"\n' + secret("password", "auth") + secret("privacy_password", "privacy")
-    return {"risky": community + secret("write_community", "write"), "unwritable": community + secret("write_community", "read"),
+    ruled = 'deny_edit_paths = ["/IF-MIB/ifTable/ifEntry/ifAdminStatus", "/system/sysName"]\ndeny_paths = ["/SNMPv2-MIB/system/sysContact"]\n'
+    return {"ruled": community + secret("write_community", "write") + ruled, "risky": community + secret("write_community", "write"), "unwritable": community + secret("write_community", "read"),
             "unheard": community + secret("write_community", "foreign"),
             "refused": user + 'write_user = "ro"\n' + secret("write_password", "foreign") + secret("write_privacy_password", "privacy")}
 
@@ -36,6 +37,18 @@ def is_up():
 def edit(device, *pairs):
     """Makes a candidate; the structure of the answer."""
     return device.call("network.yang.edit", edit=[{"path": path, "value": value} for path, value in pairs])["structuredContent"]
+
+
+def ruled(report, device):
+    """NM-12: rules on paths hold however a path is written."""
+    before = snmpd.held(HELD[NAME])
+    for path in (NAME, "/SNMPv2-MIB:system/sysName", admin(device), admin(device).replace("/IF-MIB:IF-MIB/", "/IF-MIB:")):
+        code, detail = device.code("network.yang.edit", edit=[{"path": path, "value": "down" if "Admin" in path else "owned"}])
+        report.check(f"NM-12: SNMP: {path} is not edited", code == -32083 and "forbids" in detail, f"{code} {detail}")
+    for path in ("/SNMPv2-MIB:SNMPv2-MIB/system/sysContact", "/SNMPv2-MIB:system/sysContact", "/SNMPv2-MIB:system", "/1.3.6.1.2.1.1.4"):
+        code, detail = device.code("network.yang.get", path=path)
+        report.check(f"NM-12: SNMP: {path} is not read", code == -32083, f"{code} {detail}")
+    report.equal("NM-12: SNMP: the device holds what it held", snmpd.held(HELD[NAME]), before)
 
 
 def kept(report, device):
@@ -95,6 +108,7 @@ def refused(report, gateway):
 def run(report, gateway):
     """Checks changes."""
     device = Device(gateway, "risky")
+    report.guard("snmp/ruled", lambda: ruled(report, Device(gateway, "ruled")))
     report.guard("snmp/kept", lambda: kept(report, device))
     report.guard("snmp/forgotten", lambda: forgotten(report, device))
     report.guard("snmp/refused", lambda: refused(report, gateway))

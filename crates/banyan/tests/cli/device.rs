@@ -63,6 +63,20 @@ fn an_inventory_that_is_none_is_refused() {
 }
 
 #[test]
+fn no_device_hides_the_others_from_the_list() {
+    let home = Home::new();
+    home.write("banyan.toml", "[device.r1]\n[device.r2]\n[device.r3]\n");
+    home.run(&["device", "freeze", "r1"]).exits(0);
+    for file in ["device-freezes/device.r1.json", "devices/r2/change.json"] {
+        home.write(&format!(".local/state/banyan/{file}"), "{");
+    }
+    let listed = home.run(&["device", "list", "--json"]).exits(0).json();
+    let phases: Vec<_> =
+        listed["devices"].as_array().unwrap().iter().map(|one| (one["phase"].as_str(), one["frozen"][0].is_string())).collect();
+    assert_eq!(phases, [(Some("none"), true), (Some("unreadable"), true), (Some("none"), false)]);
+}
+
+#[test]
 fn nm_12_a_freeze_shows_until_it_ends() {
     let home = Home::new();
     home.write("banyan.toml", "[device_group.edge]\n[device.r1]\ngroups = [\"edge\"]\n[device.r2]\n");

@@ -4,6 +4,7 @@ use super::form::ConfigForm;
 use super::record::{ChangeRecord, DeviceChange, Now, Phase, binding};
 use super::text::{Grammar, Tree, revision, unified};
 use crate::fault::{Code, Fault};
+use crate::redact::Redactor;
 
 /// Milliseconds after the last edit for which an open candidate stays with the owner.
 pub const LEASE: u64 = 10 * 60 * 1000;
@@ -81,7 +82,7 @@ pub fn adopt(record: &ChangeRecord, author: Author<'_>, tried: TriedEdits, now: 
         owner: author.who.to_owned(),
         phase: Phase::Open,
         lease: now.wall.saturating_add(LEASE),
-        hash: binding(&base, &tried.candidate),
+        hash: binding(&base, &tried.candidate, &tried.edits),
         base,
         candidate: tried.candidate,
         form: tried.form,
@@ -126,12 +127,13 @@ pub fn take_over(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRe
     }))
 }
 
-/// Difference of a change, as `diff -u` has it.
-pub fn diff(running: &str, change: &DeviceChange, grammar: &Grammar) -> String {
-    match change.form {
-        ConfigForm::Lines => unified(&Tree::read(running).write(grammar), &change.candidate),
-        ConfigForm::Data | ConfigForm::Objects | ConfigForm::Text => unified(running, &change.candidate),
-    }
+/// Difference of a change, as `diff -u` has it, without secrets: each line as it is hidden within its whole configuration.
+pub fn diff(running: &str, change: &DeviceChange, grammar: &Grammar, redactor: &Redactor) -> String {
+    let before = match change.form {
+        ConfigForm::Lines => Tree::read(running).write(grammar),
+        ConfigForm::Data | ConfigForm::Objects | ConfigForm::Text => running.to_owned(),
+    };
+    unified(&before, &change.candidate, |text| redactor.lines(text, change.form == ConfigForm::Data))
 }
 
 /// The open candidate of `who`.

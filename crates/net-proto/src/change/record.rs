@@ -194,9 +194,9 @@ impl ChangeRecord {
     }
 }
 
-/// Hash of a candidate and of the revision beneath.
-pub fn binding(base: &str, candidate: &str) -> String {
-    revision(&format!("{base}\n{candidate}"))
+/// Hash of a candidate, of the edits that made it, and of the revision beneath: other edits may lead to the same candidate by another way.
+pub fn binding(base: &str, candidate: &str, edits: &[String]) -> String {
+    revision(&format!("{base}\n{candidate}\n{}", edits.join("\n")))
 }
 
 #[cfg(test)]

@@ -308,9 +308,25 @@ fn count(nodes: &[LineNode], context: &str, by: i64, counts: &mut BTreeMap<Strin
     }
 }
 
-/// Changed lines and the lines around, as `diff -u` has them; empty for equal texts.
-pub fn unified(before: &str, after: &str) -> String {
-    similar::TextDiff::from_lines(before, after).unified_diff().context_radius(3).header("running", "candidate").to_string()
+/// Changed lines and the lines around, as `diff -u` has them; empty for equal texts. Lines are compared as they are, and told as `shown` gives
+/// the lines of a text.
+pub fn unified(before: &str, after: &str, shown: impl Fn(&str) -> Vec<String>) -> String {
+    let (old, new) = (shown(before), shown(after));
+    let before: Vec<&str> = before.split_inclusive('\n').collect();
+    let after: Vec<&str> = after.split_inclusive('\n').collect();
+    let found = similar::TextDiff::from_slices(&before, &after);
+    let mut text = String::new();
+    for hunk in found.unified_diff().context_radius(3).iter_hunks() {
+        if text.is_empty() {
+            text.push_str("--- running\n+++ candidate\n");
+        }
+        text.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            let line = change.new_index().map_or_else(|| change.old_index().and_then(|at| old.get(at)), |at| new.get(at));
+            text.push_str(&format!("{}{}\n", change.tag(), line.map_or("", String::as_str)));
+        }
+    }
+    text
 }
 
 /// Revision of a configuration: SHA-256 of its text, in hexadecimal.

@@ -1,7 +1,7 @@
 //! Commands as callers give them: a single line, words in full, filters, and the class of the effect. Does not decide who may give a
 //! command; [`crate::role`] does.
 
-use super::{Dialect, WordPattern};
+use super::Dialect;
 use crate::fault::{Code, Fault};
 
 /// Bytes of a command.
@@ -66,11 +66,7 @@ impl Dialect {
             return Ok(line);
         }
         let words = words(line);
-        let is_escape = |escape: &&WordPattern| {
-            let is_long = words.first().is_some_and(|word| word.len() >= escape.first().len().min(2));
-            is_long && escape.may_begin(&words)
-        };
-        match self.escapes.iter().find(is_escape) {
+        match self.escapes.iter().find(|escape| escape.may_begin(&words)) {
             Some(escape) => Err(denied(
                 line,
                 format!("`{}` leaves the change that is being made: use the tools for that, or write the word in full", escape.first()),

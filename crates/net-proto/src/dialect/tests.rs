@@ -126,6 +126,10 @@ fn nm_12_no_line_of_configuration_leads_out() {
         ("junos", "run request system reboot"),
         ("junos", "commit and-quit"),
         ("junos", "rollback 1"),
+        ("junos", "l override /var/tmp/x"),
+        ("junos", "show | save /config/rescue.conf"),
+        ("junos", "top run request system reboot"),
+        ("junos", "up 2 load override x"),
         ("vrp", "return"),
         ("vrp", "ret"),
         ("vrp", "commit"),
@@ -141,6 +145,8 @@ fn nm_12_no_line_of_configuration_leads_out() {
         ("ios", "enable secret x"),
         ("ios", "router ospf 1"),
         ("junos", "set interfaces ge-0/0/0 description \"run\""),
+        ("junos", "top"),
+        ("junos", "up 2"),
         ("vrp", "undo interface LoopBack 1"),
     ] {
         assert_eq!(dialect(name).config_line(line), Ok(line.trim()), "{name}: {line}");

@@ -1,7 +1,7 @@
 //! Data of a reply as a tree: normal form for people, diffs and revisions; JSON; differences. Knows no models, so every leaf is a text.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use quick_xml::escape::escape;
@@ -117,6 +117,24 @@ impl XmlTree {
         self.nodes.iter().for_each(|node| count.add(node, 0, 1));
         shown.nodes.iter().for_each(|node| count.add(node, 0, -1));
         count.written()
+    }
+
+    /// Paths of the leaves in which `shown` differs, without modules and keys; `None`: more than anybody reads.
+    pub fn changed(&self, shown: &Self) -> Option<BTreeSet<String>> {
+        let mut count = LeafCount::default();
+        self.nodes.iter().for_each(|node| count.add(node, 0, 1));
+        shown.nodes.iter().for_each(|node| count.add(node, 0, -1));
+        // A container that gets its first node is not changed itself.
+        let holders: HashSet<usize> = count.steps.iter().map(|(above, _)| *above).collect();
+        let differing = count.counts.iter().filter(|((number, text), by)| **by != 0 && !(text.is_empty() && holders.contains(number)));
+        let mut numbers: Vec<usize> = differing.map(|((number, _), _)| *number).take(MOST_DIFFERENCES + 1).collect();
+        numbers.dedup();
+        let path = |number: usize| {
+            let mut names: Vec<String> = count.names(number).collect();
+            names.reverse();
+            format!("/{}", names.join("/"))
+        };
+        (numbers.len() <= MOST_DIFFERENCES).then(|| numbers.into_iter().map(path).collect())
     }
 }
 
@@ -386,6 +404,16 @@ mod tests {
     fn device() -> NetconfCapabilities {
         let uris = ["urn:if?module=ietf-interfaces", "urn:ip?module=ietf-ip", "urn:type?module=iana-if-type"];
         NetconfCapabilities { session: None, uris: uris.map(str::to_owned).into() }
+    }
+
+    #[test]
+    fn nm_12_changed_leaves_are_told_by_their_paths() {
+        let config = |inner: &str| XmlTree::parse(&format!("<interfaces xmlns=\"urn:if\">{inner}</interfaces>")).unwrap();
+        let entry = |name: &str, enabled: bool| config(&format!("<interface><name>{name}</name><enabled>{enabled}</enabled></interface>"));
+        let changed = |old: &XmlTree, new: &XmlTree| old.changed(new).unwrap().into_iter().collect::<Vec<_>>();
+        assert_eq!(changed(&entry("a", true), &entry("a", false)), ["/interfaces/interface/enabled"]);
+        assert_eq!(changed(&config(""), &entry("a", true)), ["/interfaces/interface/enabled", "/interfaces/interface/name"]);
+        assert!(entry("a", true).changed(&entry("a", true)).unwrap().is_empty());
     }
 
     #[test]

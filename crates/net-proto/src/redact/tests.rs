@@ -122,6 +122,46 @@ fn nm_12_a_canary_of_every_kind_in_every_dialect_disappears() {
 }
 
 #[test]
+fn nm_12_no_line_hides_the_lines_behind_it() {
+    let redactor = Redactor::default();
+    for begin in ["description -----BEGIN X-----", "description <password>", "description my key-string", "banner \"secret"] {
+        let text = format!("{begin}\n ip route 0.0.0.0/0 6.6.6.6\n shutdown\n neighbor 6.6.6.6 remote-as 666\n");
+        let shown = redactor.lines(&text, false);
+        assert_eq!(shown[1..], [" ip route 0.0.0.0/0 6.6.6.6", " shutdown", " neighbor 6.6.6.6 remote-as 666"], "{begin}");
+    }
+    let shown = redactor.lines("<a>\n  <x>-----BEGIN X-----</x>\n  <y>shown</y>\n</a>\n", true);
+    assert_eq!(shown[2], "  <y>shown</y>");
+}
+
+#[test]
+fn nm_12_lines_are_hidden_within_their_configuration() {
+    let redactor = Redactor::default().knowing(&["Kq7canary9"]);
+    let key = "Xq7canary9+/Xq7canary9+/Xq7canary9+/Xq7canary9+/Xq7canary9+/Xq7c";
+    for (is_markup, text) in [
+        (true, "<tacacs>\n  <server>\n    <name>a</name>\n    <key>Xq7canary9</key>\n  </server>\n</tacacs>\n".to_owned()),
+        (true, "<secret>\n  <cleartext>Xq7canary9</cleartext>\n</secret>\n".to_owned()),
+        (
+            false,
+            format!(
+                "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{key}\n{key}\nXq7canary9==\n-----END RSA PRIVATE KEY-----\n"
+            ),
+        ),
+        (false, "set local x \"-----BEGIN RSA PRIVATE KEY-----\\nXq7canary9\\n-----END\"; set y".to_owned()),
+        (false, format!("ssh key-string\n  {key}\n exit\n")),
+        (false, "description Kq7canary9\n".to_owned()),
+    ] {
+        let shown = redactor.lines(&text, is_markup);
+        assert!(shown.len() == text.lines().count() && !shown.concat().contains("canary"), "{shown:?}");
+    }
+    for (dialect, kind, text) in
+        SECRETS.iter().filter(|(_, kind, _)| !matches!(*kind, "certificate" | "private key" | "key" | "command" | "cut off"))
+    {
+        let shown = redactor.lines(text, *dialect == "xml").concat();
+        assert!(!shown.contains(CANARY), "{dialect} {kind}: {shown}");
+    }
+}
+
+#[test]
 fn nm_12_what_is_no_secret_stays_readable() {
     let redactor = Redactor::default();
     for text in [
@@ -198,6 +238,11 @@ proptest! {
         let redactor = Redactor::default();
         let once = redactor.text(&text);
         prop_assert_eq!(once.contains(MARK), redactor.text(&once).contains(MARK));
+    }
+
+    #[test]
+    fn nm_12_each_line_of_any_text_is_there(text in "([a-z0-9 :=\"'\\\\\n<>/;\u{e9}+-]|password|-----BEGIN |-----|key-string\n|</|[A-Z]{40}){0,60}", is_markup: bool) {
+        prop_assert_eq!(Redactor::default().lines(&text, is_markup).len(), text.split_inclusive('\n').count());
     }
 
     #[test]

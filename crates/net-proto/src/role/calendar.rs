@@ -121,9 +121,9 @@ pub struct Freeze {
 }
 
 impl Freeze {
-    /// Holds `now`, in seconds since 1970, against the freeze. A clock that went back does not end a freeze without an end.
+    /// Holds `now`, in seconds since 1970, against the freeze. A clock that went back ends none.
     pub fn holds(&self, now: u64) -> bool {
-        self.until.is_none_or(|until| (self.from..until).contains(&now))
+        self.until.is_none_or(|until| now < until)
     }
 }
 

@@ -48,7 +48,47 @@ fn nm_12_read_only_is_overridden_by_no_rule() {
     for action in [DeviceAction::ConfigLine("hostname x"), DeviceAction::EditPath("/a"), DeviceAction::Commit] {
         assert_eq!(role.permit(action, 0).map_err(|fault| (fault.code, fault.may_retry)), Err((Code::AccessDenied, false)));
     }
-    assert!(role.permit(DeviceAction::ReadPath("/a"), 0).is_ok() && role.permit(DeviceAction::ReadFile, 0).is_ok());
+    let (whole, open) =
+        (Dialect::named("frr").unwrap().command("show running-config").unwrap(), Role { commands: Vec::new(), ..role.clone() });
+    assert!(role.permit(DeviceAction::ReadPath("/a"), 0).is_ok() && open.permit(DeviceAction::Show(&whole), 0).is_ok());
+}
+
+#[test]
+fn nm_12_no_resource_shows_what_a_rule_forbids() {
+    let dialect = Dialect::named("frr").unwrap();
+    let shows = |role: &Role, command: &str| role.permit(DeviceAction::Show(&dialect.command(command).unwrap()), 0).is_ok();
+    let denying = Role { commands: vec![rule(RuleEffect::Deny, "show running-config")], ..Role::default() };
+    assert!(!shows(&denying, "show running-config no-header") && shows(&denying, "show interface json"));
+    let allowing = Role { commands: vec![rule(RuleEffect::Allow, "show interface")], ..Role::default() };
+    assert!(!shows(&allowing, "show running-config no-header") && shows(&allowing, "show interface json"));
+    assert!(shows(&Role::default(), "vanish"), "a dialect of a user names commands that nobody else knows");
+}
+
+#[test]
+fn nm_12_no_other_verb_reaches_a_forbidden_line() {
+    let role = Role { lines: vec![rule(RuleEffect::Deny, "system services telnet")], ..Role::default() };
+    let may = |line| role.permit(DeviceAction::ConfigLine(line), 0).is_ok();
+    for line in [
+        "set system services telnet",
+        "edit system services",
+        "edit system",
+        "deactivate system services",
+        "wildcard delete system services t*",
+        "rename system services ssh to telnet",
+        "load merge x",
+    ] {
+        assert!(!may(line), "{line}");
+    }
+    assert!(may("set system host-name telnet") && may("edit interfaces ge-0/0/0"));
+}
+
+#[test]
+fn nm_12_a_key_is_held_against_the_rules_as_well() {
+    let paths = vec![PathRule::new(RuleEffect::Deny, false, "/interfaces/interface/enabled").unwrap()];
+    let role = Role { paths, ..Role::default() };
+    let may = |path| [DeviceAction::EditPath(path), DeviceAction::ReadPath(path)].map(|action| role.permit(action, 0).is_ok());
+    assert_eq!(may("/interfaces/interface[name='x']/description"), [true, true]);
+    assert_eq!(may("/interfaces/interface[name='x'][oc:enabled='false']/description"), [false, false]);
 }
 
 #[test]
@@ -87,7 +127,7 @@ fn nm_12_freezes_and_closed_windows_may_be_over_later() {
     let at = |now| {
         role.permit(DeviceAction::Commit, now).map(|_| ()).map_err(|fault| (fault.may_retry, fault.detail.contains("end of the year")))
     };
-    assert_eq!([at(10), at(150), at(300)], [Ok(()), Err((true, true)), Err((true, false))]);
+    assert_eq!([at(10), at(150), at(300)], [Err((true, true)), Err((true, true)), Err((true, false))], "the clock may have gone back");
     assert!(role.permit(DeviceAction::Commit, 300).unwrap_err().detail.contains("begins at 1970-01-02T00:00:00Z"));
     assert!(role.permit(DeviceAction::Confirm, 300).is_ok() && role.permit(DeviceAction::Confirm, 150).is_ok());
 }

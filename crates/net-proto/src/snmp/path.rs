@@ -1,6 +1,7 @@
 //! Paths of objects: by the names of RFC 6643 (`/IF-MIB:IF-MIB/ifTable/ifEntry[ifIndex='2']/ifAlias`) or by numbers (`/1.3.6.1.2.1.1`). And
 //! the objects that may be set, a line each, as the configuration of a device. Asks no device.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -95,6 +96,15 @@ impl ObjectPath {
         let [object] = self.objects.as_slice() else { return None };
         instance(object, self.index).filter(|_| object.is_settable).map(|oid| (*object, oid))
     }
+}
+
+/// A path with the container of its module, which paths may leave out: one name of each node, for rules.
+pub fn whole_path(path: &str) -> Cow<'_, str> {
+    let rest = path.trim().trim_start_matches('/');
+    let first = rest.split(['/', '[']).next().unwrap_or_default();
+    let name = first.split_once(':').map_or(first, |(_, name)| name);
+    let known = OBJECTS.iter().find(|object| object.nodes.first().is_some_and(|node| node.eq_ignore_ascii_case(name)));
+    known.map_or(Cow::Borrowed(path), |object| format!("/{}/{}{}", object.module, name, &rest[first.len()..]).into())
 }
 
 /// Instance of an object of the whole device, or of the interface with this index.
@@ -263,6 +273,15 @@ mod tests {
             (oid("1.3.6.1.2.1.1.6.0"), SnmpValue::Octets(vec![0xff, 0])),
             (oid("1.3.6.1.2.1.2.2.1.7.2"), SnmpValue::Integer(1)),
         ]))
+    }
+
+    #[test]
+    fn nm_12_a_path_has_one_name_for_rules() {
+        for path in [NAME, "/SNMPv2-MIB:system/sysName", "/system/sysName"] {
+            assert!(whole_path(path).ends_with("MIB/system/sysName"), "{path}");
+        }
+        assert_eq!(whole_path("/IF-MIB:ifTable/ifEntry[ifIndex='2']"), "/IF-MIB/ifTable/ifEntry[ifIndex='2']");
+        assert_eq!((whole_path("/"), whole_path("/1.3.6.1")), ("/".into(), "/1.3.6.1".into()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::mib::{ADMIN, KEY, LIST, MibObject, OPER, Syntax, object_of};
 use super::pdu::hexadecimal;
 use super::{Oid, SnmpValue};
+use crate::redact::MARK;
 
 /// Values of a column, by whole identifiers.
 type Column = BTreeMap<Oid, SnmpValue>;
@@ -36,6 +37,15 @@ const STORAGE: [&[u32]; 5] = [
 ];
 /// Kind of main memory.
 const RAM: &[u32] = &[1, 3, 6, 1, 2, 1, 25, 2, 1, 2];
+
+/// Objects that hold communities (SNMP-COMMUNITY-MIB, also in notifications that a proxy hands on), keys of users (SNMP-USER-BASED-SM-MIB), and
+/// passwords for copies of files (CISCO-CONFIG-COPY-MIB).
+const SECRETS: [&[u32]; 4] = [
+    &[1, 3, 6, 1, 6, 3, 18, 1, 1],
+    &[1, 3, 6, 1, 6, 3, 18, 1, 4],
+    &[1, 3, 6, 1, 6, 3, 15, 1, 2, 2],
+    &[1, 3, 6, 1, 4, 1, 9, 9, 96, 1, 1, 1, 1, 8],
+];
 
 fn oids<const N: usize>(columns: [&[u32]; N]) -> Vec<Oid> {
     columns.iter().map(|numbers| Oid::new(numbers)).collect()
@@ -174,7 +184,11 @@ pub fn named(values: &Column) -> Value {
                 let module = all.entry(format!("{0}:{0}", object.module)).or_insert_with(|| json!({}));
                 module[object.nodes[0]][object.name()] = of_object(object, value);
             }
-            _ => drop(all.insert(oid.to_string(), of_any(value))),
+            // The number of a row may spell its community.
+            _ => match SECRETS.iter().find(|secret| oid.numbers().starts_with(secret)) {
+                Some(secret) => drop(all.insert(Oid::new(secret).to_string(), MARK.into())),
+                None => drop(all.insert(oid.to_string(), of_any(value))),
+            },
         }
     }
     if !entries.is_empty() {
@@ -211,6 +225,14 @@ mod tests {
 
     fn column(root: &[u32], rows: &[(&[u32], SnmpValue)]) -> Column {
         rows.iter().map(|(row, value)| (Oid::new(root).with(row), value.clone())).collect()
+    }
+
+    #[test]
+    fn nm_12_communities_and_keys_are_no_values() {
+        let community = &[1, 3, 6, 1, 6, 3, 18, 1, 1, 1, 2, 6, 99, 97, 110, 97, 114, 121];
+        let handed_on = &[1, 3, 6, 1, 6, 3, 18, 1, 4, 0];
+        let shown = named(&Column::from([(Oid::new(community), octets("canary")), (Oid::new(handed_on), octets("canary"))]));
+        assert_eq!(shown, json!({ "1.3.6.1.6.3.18.1.1": MARK, "1.3.6.1.6.3.18.1.4": MARK }));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
 use serde_json::{Value, json};
 
 use super::table::named;
@@ -99,9 +100,7 @@ impl TrapReader {
 
     fn of_community(&self, message: CommunityMessage) -> Result<TrapHeard, SnmpError> {
         let SnmpAccess::Community(community) = &self.access else { return Err(SnmpError::Level) };
-        if message.community != community.as_bytes() {
-            return Err(SnmpError::User);
-        }
+        verify_slices_are_equal(&message.community, community.as_bytes()).map_err(|_| SnmpError::User)?;
         let notification = notified(&message.pdu)?;
         let reply = notification.is_inform.then(|| CommunityMessage { pdu: answer(message.pdu), community: message.community }.write());
         Ok(TrapHeard::Notification(notification, reply))

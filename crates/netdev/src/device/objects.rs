@@ -76,7 +76,7 @@ pub(super) async fn get(site: &Site, snmp: &Snmp, arguments: &Arguments) -> Resu
     if !matches!(datastore, Some("running" | "operational")) {
         return Err(Fault::new(Code::InvalidParams, "`datastore` is running or operational"));
     }
-    site.permit(DeviceAction::ReadPath(path))?;
+    site.permit(DeviceAction::ReadPath(&site.ruled(path)))?;
     let mut data = named(&snmp.data(path).await?);
     site.redactor.value(&mut data);
     let is_empty = data.as_object().is_none_or(serde_json::Map::is_empty);

@@ -121,6 +121,7 @@ impl<'a> Answers<'a> {
     pub(crate) async fn observe(&mut self, uri: &str) -> Result<Option<ResourceContent>, Fault> {
         let (path, _) = parts(uri);
         if path == IPV4 || path == IPV6 {
+            self.site.may_show(routes_command(path))?;
             let (page, next, whole) = routes::look(&self.site.backend, path == IPV6).await?;
             return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, (page, json!({})), next), whole }));
         }
@@ -155,6 +156,7 @@ impl<'a> Answers<'a> {
                 (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None, interface_meta(&Value::Null))
             }
             IPV4 | IPV6 => {
+                self.site.may_show(routes_command(path))?;
                 let (page, next) = routes::read(&self.site.backend, path == IPV6, cursor).await?;
                 (DATA, page, next, json!({}))
             }
@@ -189,6 +191,7 @@ impl<'a> Answers<'a> {
     }
 
     async fn table(&mut self, command: &'static str) -> Result<Value, Fault> {
+        self.site.may_show(command)?;
         if let Some(known) = self.tables.get(command) {
             return known.clone();
         }
@@ -196,6 +199,11 @@ impl<'a> Answers<'a> {
         self.tables.insert(command, table.clone());
         table
     }
+}
+
+/// Command behind a routing table.
+fn routes_command(path: &str) -> &'static str {
+    if path == IPV4 { "show ip route json" } else { "show ipv6 route json" }
 }
 
 /// Whole result of reading a URI; `None` for an unknown URI.
@@ -281,8 +289,9 @@ async fn log(site: &Site, uri: &str) -> Result<Value, Fault> {
     }
     let lines = log::last(&log::path(site).await?, count)?;
     let time = lines.iter().rev().find_map(|(_, message)| u64::try_from(message.time?).ok()).map(written);
-    let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
-    Ok(plain(uri, LOG, &site.redactor.text(&text), json!({ "sourceTime": time, "lines": lines.len() })))
+    // Line by line: no line hides others behind words that look like the begin of a key.
+    let text: String = lines.iter().map(|(line, _)| format!("{}\n", site.redactor.text(line))).collect();
+    Ok(plain(uri, LOG, &text, json!({ "sourceTime": time, "lines": lines.len() })))
 }
 
 /// Units, and attributes of the hardware of an interface.
