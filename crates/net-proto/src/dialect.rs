@@ -74,6 +74,7 @@ pub struct Dialect {
     escapes: Vec<WordPattern>,
     answers: StepAnswers,
     noise: Vec<Regex>,
+    waiting: Option<Regex>,
     audit: Vec<AuditRule>,
 }
 
@@ -199,6 +200,7 @@ impl Dialect {
             vocabulary: Vocabulary::new(&lists),
             answers: file.steps.answers(expression)?,
             noise: file.change.noise(expression)?,
+            waiting: file.change.waiting(expression)?,
             audit: rules.into_iter().map(|rule| rule.rule(expression)).collect::<Result<_, _>>()?,
             escapes: file.commands.escapes.iter().map(|text| WordPattern::new(text)).collect(),
             file,

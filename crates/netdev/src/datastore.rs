@@ -106,8 +106,7 @@ impl Site {
         Ok((record, shown))
     }
 
-    /// Holds each node that the device has changed in its candidate against the rules: a key that is none, or a choice, reaches further than the
-    /// path of its edit.
+    /// Holds the nodes changed in a candidate against the rules: false keys and choices reach further than the path of an edit.
     fn may_have_changed(&self, tried: &TriedEdits) -> Result<(), Fault> {
         if !self.rules.has_paths() {
             return Ok(());
@@ -150,7 +149,7 @@ impl Site {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    /// A path as the rules name it.
+    /// Spelling of a path in the rules.
     pub(crate) fn ruled<'p>(&self, path: &'p str) -> Cow<'p, str> {
         if self.backend.snmp().is_some() { whole_path(path) } else { path.into() }
     }

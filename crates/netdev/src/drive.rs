@@ -13,17 +13,24 @@ use crate::way::DeviceWay;
 
 /// Drives a transaction to the end; answers the last record.
 pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock) -> (ChangeRecord, Result<ChangeOutcome, Fault>) {
+    let mut is_released = false;
     loop {
         let done = match transaction.want() {
             Want::End => {
                 let record = transaction.record().clone();
-                release(site, &record).await;
+                if !is_released {
+                    release(site, &record).await;
+                }
                 let finished = transaction.finish().map_err(|fault| site.cleaned_of(&record, fault));
                 return (record, finished);
             }
             Want::Keep(record) => reported(site.keep(record)),
             Want::Arm(change) => reported(arm(site, change).await),
-            Want::Apply(change) => reported(apply(site, change, lock).await),
+            Want::Apply(change) => {
+                let applied = apply(site, change, lock).await;
+                is_released = matches!((&site.backend, &applied), (DeviceWay::Ssh(ssh), Err(fault)) if ssh.has_no_timer_of(fault));
+                reported(applied)
+            }
             Want::Confirm(change) => reported(confirm(site, change).await),
             Want::Read => match site.backend.running().await {
                 Ok(text) => StepResult::Running(text),

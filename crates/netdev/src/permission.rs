@@ -45,7 +45,8 @@ impl DeviceRules {
         // Lines that others typed, secrets included.
         everybody.commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
         everybody.windows = windows.iter().map(|text| Window::read(text)).collect::<Result<_, _>>()?;
-        let named = |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules, is_snmp)?));
+        let named =
+            |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules, is_snmp)?));
         let roles = settings.roles.iter().map(named).collect::<Result<_, _>>()?;
         Ok(Self { everybody, roles: Arc::new(roles), caller: None })
     }

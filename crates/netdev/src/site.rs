@@ -185,7 +185,7 @@ impl Site {
         })
     }
 
-    /// State of the change in a list of devices, in which none hides the others: the phase is `unreadable` where the record can't be read.
+    /// State of the change for a list of devices, `unreadable` without a readable record.
     pub fn listed(&self) -> ChangeState {
         self.standing().unwrap_or_else(|fault| ChangeState {
             device: self.settings.name.clone(),
@@ -241,7 +241,8 @@ impl Site {
                 return Err(Fault::new(Code::ConfigIncompatible, detail));
             }
         }
-        let tried = device.try_edits(all).await?;
+        let sent = self.redactor.knowing_those_of(all.iter().map(String::as_str));
+        let tried = device.try_edits(all).await.map_err(|fault| fault.cleaned(|text| sent.text(text)))?;
         let running = tried.running.clone();
         Ok((adopt(&record, author, tried, &now())?, running))
     }
@@ -433,7 +434,7 @@ impl Site {
         self.backend.check_undo()
     }
 
-    /// Checks that the whole configuration may be read: rules on paths or on commands could be passed by with it.
+    /// Holds a read of the whole configuration against the rules on paths, or on commands.
     pub(crate) fn may_read_whole(&self) -> Result<(), Fault> {
         if self.backend.has_command_line() {
             self.may_show(self.dialect.running_command())
@@ -442,7 +443,7 @@ impl Site {
         }
     }
 
-    /// Checks a command that stands behind a resource or a file, so that neither shows what the rules on commands forbid.
+    /// Holds the command behind a resource or a file against the rules on commands.
     pub(crate) fn may_show(&self, command: &str) -> Result<(), Fault> {
         self.permit(DeviceAction::Show(&self.dialect.command(command)?))
     }

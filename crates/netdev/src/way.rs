@@ -166,7 +166,7 @@ impl DeviceWay {
         matches!(self, Self::Bird(_))
     }
 
-    /// Are the lines of a change typed as they came in? Elsewhere the configuration that they make is applied.
+    /// Are the lines of a change typed, one by one? Elsewhere a whole configuration is applied.
     pub(crate) fn types_lines(&self) -> bool {
         matches!(self, Self::Ssh(ssh) if !ssh.has_candidate())
     }

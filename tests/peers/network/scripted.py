@@ -24,6 +24,11 @@ IOS = ["version 15.2", "hostname access1", "enable secret 5 $1$canary-ios-secret
 VRP = ["sysname core1", "interface GE1/0/1", " description uplink", "interface GE1/0/2", " description spare"]
 
 
+def words_of(line):
+    """The words of a line, without quotes."""
+    return line.replace('"', "").split()
+
+
 class Machine:
     """What a device holds, for all sessions together."""
 
@@ -164,6 +169,8 @@ class Junos(Session):
         verb, _, rest = line.partition(" ")
         if line == "show | display set":
             return self.page("\n".join(machine.candidate), "---(more)---")
+        if "weak" in line:
+            return self.send(f"error: {words_of(line)[-1]}: is no good\n")
         if verb == "set" and rest.split(" ")[0] in ("system", "interfaces", "routing-options", "policy-options", "vlans", "snmp"):
             single = rest.rsplit(" ", 1)[0] if " description " in line or " host-name " in line else None
             machine.candidate = [old for old in machine.candidate if not (single and old.startswith(f"set {single} ")) and old != line] + [line]
@@ -175,6 +182,7 @@ class Junos(Session):
             machine.candidate = kept
             return None
         if line == "commit check":
+            machine.disarm()
             bad = any("mtu 99999" in one for one in machine.candidate)
             return self.send("error: mtu: value 99999 must be in range 256..9192: invalid value\nerror: configuration check-out failed\n" if bad else "configuration check succeeds\n")
         if line.startswith("commit confirmed "):
@@ -242,13 +250,14 @@ class Ios(Session):
             self.mode = "configure"
             return self.send("Enter configuration commands, one per line.  End with CNTL/Z.\n")
         if line == "configure confirm":
+            (machine.home / f"{machine.name}.confirmed").write_text(line + "\n")
             return None if machine.disarm() else self.send("% No Rollback Confirmed Change pending\n")
         if line == "configure revert now":
             if not machine.disarm():
                 return self.send("% No Rollback Confirmed Change pending\n")
             machine.revert()
             return self.send("Rollback Confirmed Change: Rollback to: flash:bk-1\nTotal number of passes: 1\nRollback Done\n")
-        if line.startswith("delete "):
+        if line.startswith("redundancy "):
             return machine.erase(line)
         if line == "write memory":
             machine.saved = list(machine.running)

@@ -56,7 +56,7 @@ def configuration():
     """All devices that are scripts, and two that are not let in or not recognised."""
     key = lab.fingerprint()
     devices = [(name, port, "password", key, "20s" if name == "flood" else "2s" if name in ("hanging", "garbage", "asking") else "5s") for name, port in PORTS.items()]
-    devices += [("outside", 2301, "wrong", key, "5s"), ("other", 2301, "password", "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "5s")]
+    devices += [("twin", 2301, "password", key, "5s"), ("outside", 2301, "wrong", key, "5s"), ("other", 2301, "password", "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "5s")]
     return HOUSE + "".join(CONFIG.format(name=name, port=port, home=HOME, password=password, key=shown, timeout=timeout, dialect=DIALECTS.get(name, "junos" if port == 2301 else "ios"))
                    for name, port, password, shown, timeout in devices)
 
@@ -119,7 +119,7 @@ def refused(report, gateway):
 
 def outside(report, gateway):
     """NM-12: no line of a change is a command of the device: not in a preview, not in a candidate, not in a commit."""
-    for name, leave, erase in (("vrp", "quit", "delete /unreserved flash:/system.cc"), ("ios", "exit", "delete /force flash:system.bin")):
+    for name, leave, erase in (("vrp", "quit", "delete /unreserved flash:/system.cc"), ("ios", "exit", "redundancy force-switchover")):
         device, before = Device(gateway, name), runs(name)
         device.call("network.preview.configure", commands=[leave, erase])
         shown = device.call("network.cli.configure", commands=[leave, erase])
@@ -129,9 +129,23 @@ def outside(report, gateway):
         report.check(f"NM-12: {name}: and nothing behind it reaches the device", not (HOME / f"{name}.erased").exists())
         device.call("network.rollback")
         report.check(f"NM-12: {name}: which runs what it ran", until(4, lambda: runs(name) == before) is not None, runs(name))
+    result = Device(gateway, "junos").call("network.cli.configure", commands=["set system login user ada authentication plain-text-password canary-weak"])
+    report.check("NM-12: junos: a device that quotes a secret in its refusal tells it to nobody", result.get("isError") and "canary" not in json.dumps(result), str(result)[:600])
+    report.check("NM-09: plain: no timer is confirmed that is not Banyan's", not (HOME / "plain.confirmed").exists())
     undone = ["ip route 10.66.0.0 255.255.0.0 Null0", "no ip route 10.66.0.0 255.255.0.0 Null0", "interface GigabitEthernet0/2", "description seen"]
     shown = Device(gateway, "ios").call("network.preview.configure", commands=undone)["structuredContent"]
     report.check("NM-09: ios: whoever decides sees each line that is typed, also one that another undoes", all(line in shown["diff"] for line in undone), str(shown))
+
+
+def foreign(report, gateway):
+    """NM-09: a commit of somebody else that waits on the device is confirmed by no try, and goes back in its time."""
+    before, twin = runs("junos"), Device(gateway, "twin")
+    twin.change("set interfaces ge-0/0/0 description by-somebody-else")
+    twin.call("network.commit", confirmed=60)
+    code, detail = Device(gateway, "junos").code("network.preview.configure", commands=["set interfaces ge-0/0/0 description tried"])
+    report.check("NM-09: junos: nothing is tried while a commit of somebody else waits", code == -32083 and "waits on the device" in detail, f"{code} {detail}")
+    report.check("NM-09: junos: and the device takes that commit back in its time", until(MINUTE + 4, lambda: runs("junos") == before) is not None, runs("junos"))
+    twin.call("network.rollback")
 
 
 def unsafe(report, gateway):
@@ -217,3 +231,4 @@ def run(report, gateway):
         list(pool.map(lambda work: report.guard("shells", work), works))
     report.guard("shells/refused", lambda: refused(report, gateway))
     report.guard("shells/outside", lambda: outside(report, gateway))
+    report.guard("shells/foreign", lambda: foreign(report, gateway))

@@ -43,7 +43,7 @@ impl ConfigForm {
             }
             Self::Text if wanted == shown => Vec::new(),
             Self::Text => {
-                let changes = unified(wanted, shown);
+                let changes = unified(wanted, shown, |text| text.lines().map(str::to_owned).collect());
                 let changed = changes.lines().skip(2).filter(|line| line.starts_with(['-', '+']) && line.len() > 1);
                 let told: Vec<String> = changed.map(|line| format!("{} {}", &line[..1], line[1..].trim())).collect();
                 if told.is_empty() { vec!["blank lines differ".to_owned()] } else { told }

@@ -47,7 +47,7 @@ impl FrrPrograms {
     pub fn validate(&self, text: &str, seconds: u64) -> String {
         let (vtysh, file) = (self.vtysh(), here("\"$F\"", text));
         format!(
-            "{}umask 077\nF=$(mktemp) || exit 1\n{file}HOME=/nonexistent timeout -k 1 {seconds} {vtysh} -C -f \"$F\" </dev/null\ns=$?\nrm -f \"$F\"\nexit $s\n",
+            "{}umask 077\nF=$(mktemp) || exit 1\ntrap 'rm -f \"$F\"' EXIT\n{file}HOME=/nonexistent timeout -k 1 {seconds} {vtysh} -C -f \"$F\" </dev/null\n",
             head()
         )
     }
@@ -212,6 +212,9 @@ mod tests {
         assert_eq!(here("f", "a\nBANYAN_END\n"), "cat >f <<'BANYAN_END_' || full\na\nBANYAN_END\nBANYAN_END_\n");
         assert_eq!(here("f", "a"), "cat >f <<'BANYAN_END' || full\na\nBANYAN_END\n");
         assert!(programs.job("a$b").is_err() && programs.job("").is_err());
+        // A session that breaks off amid the text leaves no file with secrets behind.
+        let script = programs.validate("x\n", 3);
+        assert!(script.find("trap 'rm -f \"$F\"' EXIT\n") < script.find("cat >\"$F\""), "{script}");
         let armed = programs.job("ab12").unwrap();
         assert!(!armed.arm(3, "x\n").contains('@') && !armed.restore("x\n").contains('@'));
     }

@@ -47,6 +47,9 @@ pub struct CandidateCommands {
     pub confirm: String,
     /// Empties the candidate.
     pub discard: String,
+    /// Matches the answer to the command for the configuration mode while a commit for a time waits: a check or another commit would confirm.
+    #[serde(default)]
+    pub waiting: Option<String>,
     /// Takes back at once what was committed for a time.
     #[serde(default)]
     pub cancel: Option<String>,
@@ -78,6 +81,11 @@ pub enum ChangeMethod<'a> {
 }
 
 impl ChangeFile {
+    /// The expression of `waiting`, made by `compile`.
+    pub(super) fn waiting<E>(&self, compile: impl Fn(&String) -> Result<Regex, E>) -> Result<Option<Regex>, E> {
+        self.candidate.as_ref().and_then(|candidate| candidate.waiting.as_ref()).map(compile).transpose()
+    }
+
     /// The expressions of `noise`, made by `compile`.
     pub(super) fn noise<E>(&self, compile: impl Fn(&String) -> Result<Regex, E>) -> Result<Vec<Regex>, E> {
         self.noise.iter().map(compile).collect()
@@ -107,6 +115,11 @@ impl Dialect {
             (None, Some(timer)) => ChangeMethod::Timer(timer),
             (None, None) => ChangeMethod::None,
         }
+    }
+
+    /// Recognizes a waiting commit by the answer to the command for the configuration mode.
+    pub fn waits(&self, entered: &str) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.is_match(entered))
     }
 
     /// Lines with a meaning for merges.

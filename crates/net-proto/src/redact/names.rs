@@ -29,7 +29,7 @@ const ENDINGS: [&str; 19] = [
 ];
 
 /// Whole names, in order.
-const NAMES: [&str; 34] = [
+const NAMES: [&str; 35] = [
     "apikey",
     "ascii-text",
     "authkey",
@@ -45,6 +45,7 @@ const NAMES: [&str; 34] = [
     "key-data",
     "key-string",
     "keystring",
+    "password-encrypt",
     "password-hash",
     "plain-text-password-value",
     "privatekey",

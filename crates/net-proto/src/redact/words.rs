@@ -107,7 +107,7 @@ const RULES: [(&str, u8, SecretPlace); 42] = [
 ];
 
 /// Words between a keyword and its secret: kinds of encryption, and `read` or `write` of a community. Each only where more follows.
-const KINDS: [&str; 35] = [
+const KINDS: [&str; 36] = [
     "0",
     "10",
     "4",
@@ -138,6 +138,7 @@ const KINDS: [&str; 35] = [
     "plain",
     "plaintext",
     "remote",
+    "set-key",
     "sha1",
     "sha256",
     "sha512",
@@ -146,10 +147,11 @@ const KINDS: [&str; 35] = [
 ];
 
 /// Words behind `key`, `authentication` and the like that begin something else than a secret.
-const NO_VALUES: [&str; 28] = [
+const NO_VALUES: [&str; 29] = [
     "address",
     "algorithm",
     "chain",
+    "config-key",
     "exchange",
     "export",
     "generate",

@@ -131,7 +131,8 @@ impl PromptErrand<'_> {
 /// Values for an argument of a prompt or of a template. A device that does not answer has none.
 pub(crate) async fn complete(site: &Site, reference: &str, argument: &str, typed: &str) -> Vec<String> {
     let is_of_device = matches!(argument, "src" | "vrf" | "ports") || reference == INTERFACE;
-    let facts = if is_of_device && site.dialect.is_frr() && site.backend.has_command_line() {
+    let is_shown = || site.backend.has_command_line() && site.may_show("show interface json").is_ok();
+    let facts = if is_of_device && site.dialect.is_frr() && is_shown() {
         let shown = site.backend.exec("show interface json").await.and_then(|text| parsed(&text));
         shown.unwrap_or_default()
     } else {

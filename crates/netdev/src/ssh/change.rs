@@ -75,6 +75,13 @@ impl Ssh {
         }
     }
 
+    /// Did the device refuse a timer? Another timer there is somebody else's.
+    pub(crate) fn has_no_timer_of(&self, applied: &Fault) -> bool {
+        let ChangeMethod::Timer(TimerCommands { enter, .. }) = self.dialect.change_method() else { return false };
+        let begin = enter.split("{time}").next().unwrap_or_default();
+        applied.path.as_ref().is_some_and(|place| place.starts_with(begin))
+    }
+
     /// Keeps a change.
     pub(crate) async fn confirm(&self, change: &DeviceChange) -> Result<(), Fault> {
         match self.dialect.change_method() {
@@ -126,7 +133,12 @@ impl Ssh {
 
     /// Enters the configuration mode, and gives the lines; answers the candidate.
     async fn made(&self, session: &mut CliSession, commands: &CandidateCommands, lines: &[String]) -> Result<String, Fault> {
-        self.enter(session, self.dialect.configuring().0).await?;
+        let entered = self.enter(session, self.dialect.configuring().0).await?;
+        if self.dialect.waits(&entered) {
+            // A check would count as its confirmation.
+            let detail = "locked: a commit of somebody else waits on the device for its confirmation, so nothing was tried";
+            return Err(Fault::new(Code::AccessDenied, detail).retryable());
+        }
         for line in lines {
             self.give(session, line).await?;
         }
@@ -140,18 +152,18 @@ impl Ssh {
         Ok(self.dialect.configuration(&session.say(&commands.show, self.timeout).await?.text))
     }
 
-    /// Enters the configuration mode.
-    async fn enter(&self, session: &mut CliSession, command: &str) -> Result<(), Fault> {
+    /// Enters the configuration mode; answers the words of the device.
+    async fn enter(&self, session: &mut CliSession, command: &str) -> Result<String, Fault> {
         let reply = session.say(command, self.timeout).await?;
         if reply.mode == TerminalMode::Configure {
-            return Ok(());
+            return Ok(reply.text);
         }
         let said = reply.text.trim();
         let detail = format!("`{command}` does not lead to the configuration mode of the device, so nothing was applied: {said}");
         Err(Fault::new(Code::RollbackNotSupported, detail).at(command))
     }
 
-    /// Gives a line of the configuration mode. Behind one that leaves the mode, such as `exit`, the next lines would be commands of the device.
+    /// Gives a line of the configuration mode. After `exit`, the next lines would be commands of the device.
     async fn give(&self, session: &mut CliSession, line: &str) -> Result<(), Fault> {
         match session.say(line, self.timeout).await?.mode {
             TerminalMode::Configure => Ok(()),
@@ -201,7 +213,7 @@ impl Ssh {
     /// Cancels the commit, or commits the earlier configuration that is the old one.
     async fn bring_back(&self, commands: &CandidateCommands, old: &str) -> Result<(), Fault> {
         let mut session = self.open().await?;
-        let mut done = self.enter(&mut session, self.dialect.configuring().0).await;
+        let mut done = self.enter(&mut session, self.dialect.configuring().0).await.map(drop);
         if done.is_ok() {
             done = match &commands.cancel {
                 Some(cancel) => session.say(cancel, COMMIT).await.map(drop),
@@ -251,7 +263,7 @@ impl Ssh {
     /// Types lines in the configuration mode. The first line that the device refuses is the last.
     async fn typed(&self, enter: &str, lines: &[String]) -> Result<(), Fault> {
         let mut session = self.open().await?;
-        let mut done = self.enter(&mut session, enter).await;
+        let mut done = self.enter(&mut session, enter).await.map(drop);
         for line in lines {
             if done.is_ok() {
                 done = self.give(&mut session, line).await;
