@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::task::AbortHandle;
 
 pub(crate) use self::event::EventIntake;
+use self::hub::ReceivingTask;
 pub(crate) use self::inbox::Inbox;
 use self::mailbox::Mailbox;
 use crate::clock::{now, written};
@@ -42,7 +43,7 @@ pub(crate) struct Intake {
     /// Events over NETCONF.
     pub(crate) events: EventIntake,
     receiver: Receiver,
-    begun: OnceLock<Vec<AbortHandle>>,
+    begun: OnceLock<BegunTasks>,
 }
 
 /// Parts of a device that its messages need.
@@ -81,27 +82,33 @@ impl Intake {
         self.begun.get_or_init(|| self.begun_tasks());
     }
 
-    fn begun_tasks(&self) -> Vec<AbortHandle> {
-        let mut tasks = Vec::new();
+    fn begun_tasks(&self) -> BegunTasks {
+        let (mut tasks, mut receiving) = (Vec::new(), Vec::new());
         let receiver = &self.receiver;
         if let (Some(inbox), Some(address)) = (&self.traps, receiver.listen.traps) {
             let dir = receiver.directory("traps", address);
             tasks.push(tokio::spawn(receiver.clone().traps(dir.clone(), Arc::clone(inbox))).abort_handle());
-            tasks.push(tokio::spawn(hub::run(dir, address, false)).abort_handle());
+            receiving.push(hub::receive(&dir, address, false));
         }
         if let (Some(inbox), Some(address)) = (&self.syslog, receiver.listen.syslog) {
             let dir = receiver.directory("syslog", address);
             tasks.push(tokio::spawn(receiver.clone().syslog(dir.clone(), Arc::clone(inbox))).abort_handle());
-            tasks.push(tokio::spawn(hub::run(dir, address, true)).abort_handle());
+            receiving.push(hub::receive(&dir, address, true));
         }
-        tasks
+        BegunTasks { own: tasks, _receiving: receiving }
     }
 }
 
-impl Drop for Intake {
+/// Tasks of a device, which end with it: a process of many devices outlives each of them.
+#[derive(Debug)]
+struct BegunTasks {
+    own: Vec<AbortHandle>,
+    _receiving: Vec<Arc<ReceivingTask>>,
+}
+
+impl Drop for BegunTasks {
     fn drop(&mut self) {
-        // A process of many devices outlives each of them.
-        self.begun.get().into_iter().flatten().for_each(AbortHandle::abort);
+        self.own.iter().for_each(AbortHandle::abort);
     }
 }
 

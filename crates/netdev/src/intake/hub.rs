@@ -1,12 +1,12 @@
 //! The one process that receives at an address for all devices: hands each message to the mailboxes of the address it came from, and brings
 //! answers back. Whoever has the lock is it; when that process ends, another takes over. Knows no device but by its files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::OpenOptions;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use net_proto::log::LogFramer;
@@ -14,6 +14,7 @@ use runtime::whole::{self, Readers};
 use rustix::fs::{FlockOperation, flock};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::AbortHandle;
 
 use super::drops;
 use super::mailbox::{DROPS, FAILURE, HEAD, LARGEST, TOKEN, framed, sender};
@@ -57,8 +58,33 @@ struct Delivery {
     connections: Mutex<HashMap<IpAddr, usize>>,
 }
 
+/// Receiving tasks of this process, by directory.
+static RECEIVING: Mutex<BTreeMap<PathBuf, Weak<ReceivingTask>>> = Mutex::new(BTreeMap::new());
+
+/// Work of this process at an address, for all of its devices, until the last one is gone: a device with new settings interrupts no other.
+#[derive(Debug)]
+pub(super) struct ReceivingTask(AbortHandle);
+
+impl Drop for ReceivingTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Receives for another device of this process, by the task at work or by a new one.
+pub(super) fn receive(dir: &Path, address: SocketAddr, has_streams: bool) -> Arc<ReceivingTask> {
+    let mut all = RECEIVING.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|_, task| task.strong_count() > 0);
+    if let Some(task) = all.get(dir).and_then(Weak::upgrade) {
+        return task;
+    }
+    let task = Arc::new(ReceivingTask(tokio::spawn(run(dir.to_owned(), address, has_streams)).abort_handle()));
+    all.insert(dir.to_owned(), Arc::downgrade(&task));
+    task
+}
+
 /// Receives for all devices whenever no other process does. Never ends.
-pub(super) async fn run(dir: PathBuf, address: SocketAddr, has_streams: bool) {
+async fn run(dir: PathBuf, address: SocketAddr, has_streams: bool) {
     loop {
         let failed = match held(&dir) {
             Ok(Some(_lock)) => match serve(&dir, address, has_streams).await {
@@ -263,4 +289,26 @@ fn read_mailbox(text: &str) -> Option<(u16, [u8; TOKEN])> {
         *byte = u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).ok()?;
     }
     Some((port.parse().ok()?, token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn devices_of_a_process_share_one_receiving_task() {
+        let (dir, address) = (tempfile::tempdir().unwrap(), SocketAddr::from(([127, 0, 0, 1], 0)));
+        let (one, other) = (receive(dir.path(), address, false), receive(dir.path(), address, false));
+        assert!(Arc::ptr_eq(&one, &other));
+        drop(one);
+        tokio::task::yield_now().await;
+        assert!(!other.0.is_finished());
+        let handle = other.0.clone();
+        drop(other);
+        let next = receive(dir.path(), address, false);
+        while !handle.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!next.0.is_finished());
+    }
 }
