@@ -22,7 +22,7 @@ use crate::room::{self, KeptSession};
 const PORT: u16 = 830;
 /// Longest time for a first look at a device, and the rest of the time for a slow device.
 const FIRST: Duration = Duration::from_millis(1_500);
-const SLOW: Duration = Duration::from_secs(8);
+const SLOW: Duration = Duration::from_secs(3);
 /// Longest time to wait for the session.
 const PATIENCE: Duration = Duration::from_secs(60);
 
