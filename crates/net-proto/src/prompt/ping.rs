@@ -126,7 +126,9 @@ impl PingState {
             return (!has_next).then(|| self.unrouted());
         }
         let found = answers.out_interface.as_ref().and_then(|pattern| pattern.captures(answer));
-        self.interface = found.and_then(|found| found.name("interface")).map(|name| name.as_str().to_owned());
+        // The name goes into commands, and the device says it.
+        let name = found.and_then(|found| found.name("interface")).map(|name| name.as_str()).filter(|name| super::handle::is_name(name));
+        self.interface = name.map(str::to_owned);
         let way = self.interface.as_deref().map_or_else(String::new, |interface| format!(" by {interface}"));
         self.findings.push(format!("A route to {dst} is there{way}."));
         self.stage = Stage::Interface;

@@ -65,6 +65,16 @@ fn nm_07_without_a_route_interfaces_nearby_are_looked_at() {
 }
 
 #[test]
+fn nm_12_a_name_that_a_device_says_becomes_no_command() {
+    for name in ["eth0;reload", "eth0 | redirect x", "et\\u000b0", "eth0\\nreload"] {
+        let route = format!("{{\"10.0.0.0/24\":[{{\"interfaceName\":\"{name}\"}}]}}");
+        let step = walked(ping(), &dialect("frr"), &[&route]);
+        assert!(!step.calls.iter().any(|call| call.arguments["cmd"].as_str().unwrap_or_default().contains("eth0")), "{:?}", step.calls);
+        assert!(!step.calls.iter().any(|call| call.arguments["cmd"].as_str().unwrap_or_default().contains("et\u{b}")), "{:?}", step.calls);
+    }
+}
+
+#[test]
 fn nm_07_a_ping_that_fails_at_an_interface_shut_down() {
     let routes = [
         ("frr", r#"{"10.0.0.0/24":[{"nexthops":[{"ip":"10.0.12.2","interfaceName":"eth0"}]}]}"#, "eth0"),
