@@ -98,6 +98,9 @@ FRAMES = {
     "bird": {"answer": (BYTES | LINES | {"lines": again("/etc/bird.conf:1:1 a\n"), "waits": again("Configuration unconfirmed\n")}, b"BIRD 2.0.12 ready.\n", b"")},
     "canonical": member(b'{"b":1,"a":', b"}"),
     "capability": {"pattern": (STRINGS, b"chat/", b"\nchat/x"), "kind": (STRINGS, b"*\nchat/", b""), "both": (STRINGS, b"mcp/*:", b"\nmcp/request:a")},
+    "card": member(b'{"name":"a","supportedInterfaces":[{"url":"u","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[],"description":', b"}", "description") | {
+        "skills": ({"skills": numbered(b'{"id":"s#"}', b",")}, b'{"name":"a","supportedInterfaces":[{"url":"u","protocolBinding":"JSONRPC"}],"skills":[', b"]}"),
+        "interfaces": ({"interfaces": numbered(b'{"url":"u#","protocolBinding":"x"}', b",")}, b'{"name":"a","skills":[],"supportedInterfaces":[', b"]}")},
     "challenge": {"error": (STRINGS, b'\x01\x91Bearer error="', b'"'), "scope": (STRINGS, b'\x01\x91Bearer scope="', b'"')},
     "checkpoint": {"text": (LINES, KEY, b"\n"), "signatures": (LINES, KEY + b"\n", b"")},
     "claim": member(b'{"segment":"net","authority":', b"}"),
@@ -176,6 +179,12 @@ FRAMES = {
     "tile": {"path": (STRINGS, b"tile/0/", b"\nx")},
     "token": {"claims": (STRINGS, b'x\n{"sub":"a","exp":1,"aud":"gate","scope":"', b'"}\n{}'), "groups": (ITEMS, b'x\n{"sub":"a","exp":1,"aud":"gate","groups":[', b'"x"]}\n{}'),
               "token": (STRINGS, b"eyJhbGciOiJFZERTQSJ9.", b".AAAA\n{}\n{}"), "keys": ({"keys": numbered(b'{"kty":"OKP","crv":"Ed25519","kid":"k#","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}', b",")}, b'x\n{}\n{"keys":[', b"]}")},
+    "turn": {
+        "pieces": ({"pieces": again(b'{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":"b"}]},"append":true}}\n'),
+                    "artifacts": numbered(b'{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a#","parts":[]}}}\n'),
+                    "replaced": again(b'{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":"b"}]}}}\n')}, b"", b""),
+        "parts": ({"parts": again(b'{"text":"b"},'), "unknown parts": again(b'{"b":1},')},
+                  b'{"message":{"parts":[', b'{"text":"a"}]}}')},
     "trace": {"state": (STRINGS, b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n", b""), "members": ({"members": numbered(b"k#=v", b",")}, b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n", b"")},
     "websocket": {"pings": ({"pings": again(b"\x89\x80\x00\x00\x00\x00"), "fragments": again(b"\x00\x80\x00\x00\x00\x00"), "texts": again(b"\x81\x81\x00\x00\x00\x00a")}, b"\x40\x01\x80\x00\x00\x00\x00", b"")},
 }

@@ -14,7 +14,7 @@ export interface Registered {
 export interface Mount {
   name: string;
   origin: string;
-  transport: 'stdio' | 'http' | 'sse';
+  transport: 'stdio' | 'http' | 'sse' | 'link' | 'a2a';
   state: State;
   since: number;
   next_try: number | null;

@@ -22,7 +22,7 @@ import install
 LANES = 2
 
 GROUPS = ("conformance", "clients", "servers", "tree", "audit", "rooms", "console", "trouble", "approvals", "pins", "secret_service",
-          "network")
+          "network", "agents")
 
 
 def main():

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import, join, logs, man,
-    names, operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
+    agent, approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import, join,
+    logs, man, names, operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -39,6 +39,8 @@ pub(crate) struct Place {
 /// What can be asked for.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Add agents that speak A2A as servers
+    Agent(agent::Agent),
     /// Read and check the record of what was called and decided
     Audit(audit::Audit),
     /// Show the calls that wait until a person agrees
@@ -122,6 +124,7 @@ impl Command {
     /// Runs the command.
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::Agent(command) => command.run(place, output),
             Self::Audit(command) => command.run(place, output),
             Self::Approvals(command) => command.run(place, output),
             Self::Approve(command) => command.run(place, output),

@@ -14,7 +14,7 @@ pub use crate::section::gate::resolved::{ApprovalService, Gate, Webhook};
 pub use crate::section::join::resolved::{Join, Parent};
 pub use crate::section::limits::resolved::Limits;
 pub use crate::section::mount::family::{FamilySettings, FamilyTransport};
-pub use crate::section::mount::resolved::{Grant, Mount, MountGroup, OAuth, Process, Remote, Sharing, Transport};
+pub use crate::section::mount::resolved::{Grant, Mount, MountGroup, OAuth, Process, Remote, RemoteAgent, Sharing, Transport};
 pub use crate::section::pins::resolved::Pins;
 pub use crate::section::policy::resolved::{Budget, Group, Policy};
 pub use crate::section::profile::resolved::{NameStyle, Profile, Search};

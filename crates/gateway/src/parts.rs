@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agent::AgentPart;
 use config::{Section, Sections};
 use door::part::{GatePart, Ground, InstalledPart};
 use room::RoomPart;
@@ -16,7 +17,7 @@ pub struct PartList {
 /// The parts of the shipped gate.
 impl Default for PartList {
     fn default() -> Self {
-        Self { parts: Vec::new(), sections: Sections::default() }.with(RoomPart).with_section(equipment::DeviceSection)
+        Self { parts: Vec::new(), sections: Sections::default() }.with(RoomPart).with(AgentPart).with_section(equipment::DeviceSection)
     }
 }
 

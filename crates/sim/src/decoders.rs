@@ -3,6 +3,7 @@
 //! The fuzzer below `fuzz/` looks for bytes that break a check, and `tests/it/corpus.rs` replays its corpus. Nothing
 //! here makes up input.
 
+mod agents;
 mod answers;
 mod approvals;
 mod audit;
@@ -22,12 +23,13 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 63] = [
+pub const ALL: [(&str, Check); 65] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("bird", network::bird),
     ("canonical", audit::form),
     ("capability", rooms::capability),
+    ("card", agents::card),
     ("certificate", trust::certificate),
     ("challenge", trust::challenge),
     ("checkpoint", audit::checkpoint),
@@ -84,6 +86,7 @@ pub const ALL: [(&str, Check); 63] = [
     ("tile", audit::tile),
     ("token", trust::token),
     ("trace", trust::trace),
+    ("turn", agents::turn),
     ("webauthn", approvals::webauthn),
     ("websocket", rooms::websocket),
 ];

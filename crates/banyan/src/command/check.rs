@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use config::resolved::{Config, Transport};
+use config::resolved::{Config, FamilySettings, RemoteAgent, Transport};
 use config::secret::SystemSources;
 use config::{ConfigError, Problem};
 use serde::Serialize;
@@ -68,10 +68,13 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
     let count = |is_kind: fn(&Transport) -> bool| config.servers().filter(|mount| is_kind(&mount.transport)).count();
     let started = count(|transport| matches!(transport, Transport::Stdio(_)));
     let reached = count(|transport| matches!(transport, Transport::Http(_) | Transport::Sse(_)));
-    let others = count(|transport| matches!(transport, Transport::Family(_)));
+    let is_agent = |transport: &Transport| matches!(transport, Transport::Family(family) if family.family() == RemoteAgent::FAMILY);
+    let agents = count(is_agent);
+    let others = count(|transport| matches!(transport, Transport::Family(_))) - agents;
+    let agents = if agents > 0 { format!(", {}", counted(agents, "agent")) } else { String::new() };
     let others = if others > 0 { format!(", {others} of other kinds") } else { String::new() };
     output.line(&format!(
-        "{} is fine: {} to start, {reached} to reach over HTTP{others}, listens on {}",
+        "{} is fine: {} to start, {reached} to reach over HTTP{agents}{others}, listens on {}",
         file.display(),
         counted(started, "server"),
         config.listen

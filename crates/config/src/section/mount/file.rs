@@ -93,6 +93,8 @@ pub(crate) enum Transport {
     Http,
     /// HTTP+SSE of revision 2024-11-05.
     Sse,
+    /// An agent that speaks A2A 1.0: its skills are tools.
+    A2a,
 }
 
 /// The era of MCP to speak to a server.

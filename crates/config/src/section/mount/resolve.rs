@@ -7,8 +7,9 @@ use std::sync::Arc;
 use banyan_model::Segment;
 use mesh_proto::annotation::Wishes;
 
+use super::family::FamilyTransport;
 use super::file::{self, OAuthSetting};
-use super::resolved::{Grant, Mount, OAuth, Process, Remote, Sharing, Transport};
+use super::resolved::{Grant, Mount, OAuth, Process, Remote, RemoteAgent, Sharing, Transport};
 use super::tool::Tool;
 use crate::file::At;
 use crate::problem::Flaw;
@@ -148,8 +149,35 @@ impl FileReading<'_> {
         let remote = Remote { url, headers, oauth, tls, insecure };
         Some(match mount.transport.as_ref().map(At::get) {
             Some(file::Transport::Sse) => Transport::Sse(remote),
+            Some(file::Transport::A2a) => Transport::Family(FamilyTransport::new(self.agent(name, mount, remote))),
             Some(file::Transport::Http) | None => Transport::Http(remote),
         })
+    }
+
+    /// Settings about MCP mean nothing for an agent, and sign-in by OAuth is for MCP servers: an agent takes the credential of a header.
+    fn agent(&mut self, name: &str, mount: &file::Mount, remote: Remote) -> RemoteAgent {
+        let oauth = mount.oauth.as_ref().filter(|oauth| !matches!(oauth.get(), OAuthSetting::Switch(false)));
+        if let Some(oauth) = oauth {
+            let flaw = Flaw::new(oauth.span(), format!("`oauth` of mount `{name}` has no meaning for an agent"));
+            self.flaws.push(flaw.help("give the agent a credential: headers = { Authorization = \"Bearer ${env:NAME}\" }"));
+        }
+        let Some(place) = mount.transport.as_ref().map(At::span) else { return RemoteAgent(remote) };
+        for (key, is_set) in [
+            ("gate", mount.gate),
+            ("era", !matches!(mount.era, file::Era::Auto)),
+            ("sharing", !matches!(mount.sharing, file::Sharing::Auto)),
+            ("insecure", mount.insecure.is_some()),
+        ] {
+            if is_set {
+                let flaw = Flaw::new(place.clone(), format!("`{key}` of mount `{name}` has no meaning for an agent"));
+                self.flaws.push(flaw.help("leave it out"));
+            }
+        }
+        if !remote.url.username().is_empty() || remote.url.password().is_some() {
+            let flaw = Flaw::new(place, format!("the `url` of mount `{name}` has a user or a password"));
+            self.flaws.push(flaw.help("an address is shown in lists and logs: give the credential in `headers`"));
+        }
+        RemoteAgent(Remote { oauth: None, ..remote })
     }
 
     fn headers(&mut self, mount: &str, section: &file::Mount) -> BTreeMap<String, SecretRef> {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use banyan_model::Segment;
 use mesh_proto::annotation::{self, Wishes};
 
+use crate::diff::differing;
 use crate::secret::SecretRef;
-use crate::section::mount::family::FamilyTransport;
+use crate::section::mount::family::{FamilySettings, FamilyTransport};
 use crate::section::trust::resolved::ClientTls;
 
 /// A server put in the tree by configuration.
@@ -120,6 +121,27 @@ impl Remote {
     pub fn default_oauth(url: &url::Url, headers: &BTreeMap<String, SecretRef>) -> Option<OAuth> {
         let has_credential = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
         (url.scheme() == "https" && !has_credential).then(OAuth::default)
+    }
+}
+
+/// An agent behind a URL, which speaks A2A.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteAgent(pub Remote);
+
+impl FamilySettings for RemoteAgent {
+    const FAMILY: &'static str = "a2a";
+
+    fn description(&self) -> String {
+        self.0.url.to_string()
+    }
+
+    fn differing(&self, old: &Self) -> Vec<&'static str> {
+        differing([
+            ("url", self.0.url != old.0.url),
+            ("headers", self.0.headers != old.0.headers),
+            ("tls", self.0.tls != old.0.tls),
+            ("insecure", self.0.insecure != old.0.insecure),
+        ])
     }
 }
 

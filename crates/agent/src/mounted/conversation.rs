@@ -1,0 +1,184 @@
+//! A conversation with an agent: sends a message, and follows the task until the turn is over. Knows no caller.
+//!
+//! Events come as a stream where the agent streams. Otherwise, and after a stream that broke off, the task is looked at again and again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_proto::operation::{Operation, OutgoingMessage};
+use agent_proto::turn::{Turn, TurnError};
+use call::tree::port::UpstreamError;
+use futures_util::future::BoxFuture;
+
+use crate::mounted::wire::{AgentWire, Endpoint, Event, Events, Reply};
+
+/// First and longest wait before a task is looked at again.
+const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
+/// Longest time for the withdrawal of a call that nobody waits for any more.
+const WITHDRAWING: Duration = Duration::from_secs(30);
+/// Failures to reach the agent in a row, after which a task is given up.
+const MOST_FAILURES: usize = 5;
+
+/// Most withdrawals of a mount at a time. Further ones are left out, and the connection of the call is closed.
+pub const MOST_WITHDRAWALS: usize = 64;
+/// Bytes that an agent may say in one call, as a multiple of those that an answer may hold: words about the work are passed on and not kept.
+const HEARD: usize = 4;
+
+/// A turn under way.
+pub struct Conversation {
+    wire: Arc<AgentWire>,
+    endpoint: Endpoint,
+    trace: Option<String>,
+    pub turn: Turn,
+    source: Source,
+    wait: Duration,
+    failures: usize,
+    heard: usize,
+}
+
+/// Source of the next answer.
+enum Source {
+    /// A request that is not under way yet.
+    Unsent(Operation),
+    /// A request is under way. The flag tells if its answer is a task alone, as that of `GetTask` is.
+    Sent(BoxFuture<'static, Result<Reply, UpstreamError>>, bool),
+    Events(Box<Events>),
+    /// The task is looked at again after a while.
+    Pause,
+}
+
+/// Reasons to end a conversation before its turn is over.
+#[derive(Debug)]
+pub enum Broken {
+    Upstream(UpstreamError),
+    /// The agent refused: its words, cleaned.
+    Fault(String),
+}
+
+impl From<UpstreamError> for Broken {
+    fn from(error: UpstreamError) -> Self {
+        Self::Upstream(error)
+    }
+}
+
+impl Conversation {
+    /// Begins with a message, which is not sent before [`Self::next`] is called.
+    pub fn new(wire: &Arc<AgentWire>, endpoint: &Endpoint, trace: Option<String>, message: OutgoingMessage, streams: bool) -> Self {
+        let turn = Turn::new(wire.limit, message.task.clone(), message.context.clone());
+        Self { trace, source: Source::Unsent(Operation::Send { message, streams }), ..Self::over(wire, endpoint, turn) }
+    }
+
+    /// A conversation whose turn is over, to be withdrawn from.
+    pub fn over(wire: &Arc<AgentWire>, endpoint: &Endpoint, turn: Turn) -> Self {
+        let (wire, endpoint) = (Arc::clone(wire), endpoint.clone());
+        Self { wire, endpoint, trace: None, turn, source: Source::Pause, wait: WAITS[0], failures: 0, heard: 0 }
+    }
+
+    /// Waits for the next sign of the agent, and gives words about the work for people. May be dropped and called again.
+    pub async fn next(&mut self) -> Result<Option<String>, Broken> {
+        match &mut self.source {
+            Source::Unsent(operation) => {
+                let operation = operation.clone();
+                self.send(operation, false);
+                Ok(None)
+            }
+            Source::Sent(sent, is_task) => {
+                let (reply, is_task) = (sent.await, *is_task);
+                self.take_reply(reply, is_task)
+            }
+            Source::Events(events) => match events.next().await {
+                Ok(Some(Event::Reply(event))) => {
+                    self.hear(event.len())?;
+                    Ok(self.taken(|turn| turn.handle_reply(&event))?)
+                }
+                Ok(Some(Event::Fault(fault))) => Err(Broken::Fault(self.wire.plain(&fault.to_string()))),
+                Ok(None) => self.look_again(UpstreamError::Lost("it ended the stream of events before the end of the task".into())),
+                Err(why @ UpstreamError::Lost(_)) => self.look_again(why),
+                Err(why) => Err(why.into()),
+            },
+            Source::Pause => {
+                tokio::time::sleep(self.wait).await;
+                self.wait = (self.wait * 2).min(WAITS[1]);
+                let task = self.turn.task.clone().unwrap_or_default();
+                self.send(Operation::GetTask(task), true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Cancels the task at the agent, once its id is known. Runs on when the caller is gone. Nothing is to be cancelled where nothing was sent.
+    pub async fn withdraw(mut self) {
+        if matches!(self.source, Source::Unsent(_)) && self.turn.task.is_none() {
+            return;
+        }
+        let withdrawn = tokio::time::timeout(WITHDRAWING, async {
+            while self.turn.task.is_none() && !self.turn.is_over() {
+                self.next().await?;
+            }
+            if let (Some(task), false) = (self.turn.task.clone(), self.turn.is_final()) {
+                Arc::clone(&self.wire).send(self.endpoint.clone(), Operation::CancelTask(task), self.trace.clone()).await?;
+            }
+            Ok::<(), Broken>(())
+        });
+        match withdrawn.await {
+            Ok(Ok(())) => {}
+            Ok(Err(Broken::Upstream(why))) => tracing::debug!(%why, "a task that nobody waits for could not be cancelled"),
+            Ok(Err(Broken::Fault(why))) => tracing::debug!(why, "an agent refused to cancel a task that nobody waits for"),
+            Err(_) => tracing::debug!("an agent did not say in time which task a withdrawn call had begun"),
+        }
+    }
+
+    fn take_reply(&mut self, reply: Result<Reply, UpstreamError>, is_task: bool) -> Result<Option<String>, Broken> {
+        match reply {
+            Ok(Reply::Events(events)) => {
+                self.source = Source::Events(events);
+                Ok(None)
+            }
+            Ok(Reply::Fault(words)) => Err(Broken::Fault(words)),
+            Ok(Reply::Whole(body)) => {
+                self.failures = 0;
+                self.source = Source::Pause;
+                let words = self.taken(|turn| if is_task { turn.handle_task(&body) } else { turn.handle_reply(&body) })?;
+                if self.turn.task.is_none() && !self.turn.is_over() {
+                    return Err(UpstreamError::Malformed("its answer holds neither a task nor a message".into()).into());
+                }
+                Ok(words)
+            }
+            Err(why @ (UpstreamError::Lost(_) | UpstreamError::Unreachable(_) | UpstreamError::Silent(_))) if is_task => {
+                self.look_again(why)
+            }
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// Looks at the task again after a while. Without a task, or after too many failures in a row, `why` ends the call.
+    fn look_again(&mut self, why: UpstreamError) -> Result<Option<String>, Broken> {
+        self.failures += 1;
+        if self.turn.task.is_none() || self.failures > MOST_FAILURES {
+            return Err(why.into());
+        }
+        self.source = Source::Pause;
+        Ok(None)
+    }
+
+    fn send(&mut self, operation: Operation, is_task: bool) {
+        let sent = Arc::clone(&self.wire).send(self.endpoint.clone(), operation, self.trace.clone());
+        self.source = Source::Sent(Box::pin(sent), is_task);
+    }
+
+    /// Counts the bytes of a stream.
+    fn hear(&mut self, bytes: usize) -> Result<(), UpstreamError> {
+        self.heard = self.heard.saturating_add(bytes);
+        let most = self.wire.limit.saturating_mul(HEARD);
+        if self.heard > most { Err(UpstreamError::TooLarge(most)) } else { Ok(()) }
+    }
+
+    fn taken(&mut self, take: impl FnOnce(&mut Turn) -> Result<Option<String>, TurnError>) -> Result<Option<String>, UpstreamError> {
+        take(&mut self.turn).map_err(|error| match error {
+            TurnError::TooLarge(limit) => UpstreamError::TooLarge(limit),
+            TurnError::Reply(_) | TurnError::OtherTask | TurnError::OtherContext | TurnError::BadId => {
+                UpstreamError::Malformed(self.wire.plain(&error.to_string()))
+            }
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! Checks for what agents of A2A send: cards, and answers. Knows no connection.
+
+use agent_proto::card::{AgentCard, Binding};
+use agent_proto::fault::AgentFault;
+use agent_proto::operation::Operation;
+use agent_proto::part::Part;
+use agent_proto::turn::Turn;
+
+/// Most bytes of a turn here.
+const MOST: usize = 1 << 20;
+
+/// A card is read or refused, and what is chosen is one of its interfaces.
+pub(super) fn card(data: &[u8]) {
+    let Ok(card) = AgentCard::read(data) else { return };
+    let held: usize = card.skills.iter().map(|skill| skill.tags.iter().chain(&skill.examples).map(String::len).sum::<usize>()).sum();
+    assert!(held <= data.len(), "a card holds more than its text");
+    assert!(!card.name.is_empty() && card.skills.iter().all(|skill| !skill.id.is_empty()));
+    if let Ok((interface, binding)) = card.choose() {
+        assert!(card.interfaces.contains(interface) && interface.binding == binding.name());
+        assert!(card.required.is_none());
+    }
+}
+
+/// Answers, one on each line: a turn holds no more than it may, and every part that it holds can be written and read again.
+pub(super) fn turn(data: &[u8]) {
+    let mut turn = Turn::new(MOST, None, None);
+    for line in data.split(|byte| *byte == b'\n') {
+        let answer = Operation::read(Binding::JsonRpc, 200, 1, line).unwrap_or(line);
+        if turn.handle_reply(answer).is_err() && turn.handle_task(answer).is_err() {
+            assert!(AgentFault::from_rest(line).message.chars().count() <= 2_000);
+        }
+    }
+    let parts = turn.artifacts().iter().flat_map(|artifact| &artifact.parts).chain(turn.words());
+    for part in parts {
+        let mut text = String::new();
+        part.write(&mut text);
+        assert_eq!(Part::read(text.as_bytes()).as_ref(), Some(part));
+    }
+}
