@@ -68,8 +68,13 @@ impl<'a> FileReading<'a> {
 
     /// Refuses a `name` without a section `[key.NAME]`; for `mount` the sections of all families count. Help is the nearest known name, or else `advice`.
     pub fn known(&mut self, key: &str, name: &At<String>, advice: &str) -> bool {
+        self.known_beside(&[], key, name, advice)
+    }
+
+    /// The same for a key that has names without a section as well, which are `built_in`.
+    pub fn known_beside(&mut self, built_in: &[&str], key: &str, name: &At<String>, advice: &str) -> bool {
         let keys = if key == "mount" { self.mounting.clone() } else { vec![key] };
-        let known: Vec<&str> = keys.into_iter().flat_map(|key| self.names(key)).collect();
+        let known: Vec<&str> = keys.into_iter().flat_map(|key| self.names(key)).chain(built_in.iter().copied()).collect();
         let text = name.get().as_str();
         if known.contains(&text) {
             return true;

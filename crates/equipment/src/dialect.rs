@@ -61,6 +61,7 @@ pub(crate) fn choose(name: &At<String>, settings: &mut DeviceSettings, tables: &
     if Dialect::NAMES.contains(&text) {
         return;
     }
+    let advice = "write frr, ios, junos or vrp, or add a section [dialect.NAME]";
     if let Some(path) = text.strip_prefix(FILE) {
         let flaw = if path.starts_with('/') {
             settings.open_dialect().err().map(|why| Flaw::new(name.span(), why).help("docs/devices.md says what a dialect holds"))
@@ -68,7 +69,7 @@ pub(crate) fn choose(name: &At<String>, settings: &mut DeviceSettings, tables: &
             Some(Flaw::new(name.span(), "the path of a dialect begins with `/`").help("for example file:/etc/banyan/dialect.toml"))
         };
         flaw.into_iter().for_each(|flaw| reading.refuse(flaw));
-    } else if reading.known("dialect", name, "write frr, ios, junos or vrp, or add a section [dialect.NAME]") {
+    } else if reading.known_beside(&Dialect::NAMES, "dialect", name, advice) {
         settings.dialect_table = tables.get(text).cloned();
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct Device {
     /// Directory of `vtysh`. Default: `/usr/bin`.
     #[schemars(example = &"/usr/bin")]
     bindir: Option<String>,
-    /// Control socket of BIRD. Default: `/run/bird/bird.ctl`.
+    /// Control socket of BIRD, or socket of the database of Open vSwitch. Default: `/run/bird/bird.ctl` or `/run/openvswitch/db.sock`.
     #[schemars(example = &"/run/bird/bird.ctl")]
     socket: Option<String>,
     /// Configuration file of BIRD. Default: `/etc/bird/bird.conf`.
@@ -250,7 +250,7 @@ impl Device {
         let backend = self.backend.unwrap_or_default();
         if backend == Backend::Snmp {
             self.check_snmp(name, reading);
-        } else if !matches!(backend, Backend::Frr | Backend::Bird) || self.address.is_some() {
+        } else if !matches!(backend, Backend::Frr | Backend::Bird | Backend::Ovs) || self.address.is_some() {
             self.check_login(name, reading);
         }
         DeviceSettings {
@@ -261,6 +261,7 @@ impl Device {
             host_key: self.host_key.clone(),
             dialect: match (&self.dialect, backend) {
                 (_, Backend::Bird) => "bird".to_owned(),
+                (_, Backend::Ovs) => "ovs".to_owned(),
                 (Some(dialect), _) => dialect.get().clone(),
                 (None, _) => defaults.dialect,
             },

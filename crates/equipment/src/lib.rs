@@ -293,6 +293,7 @@ mod tests {
         assert_eq!(handed.open_dialect().unwrap().name(), "house");
         for (text, words) in [
             (format!("[device.r1]\n{login}dialect = \"mouse\"\n{house}"), "mouse"),
+            (format!("[device.r1]\n{login}dialect = \"ioss\"\n"), "did you mean `ios`?"),
             (format!("[device.r1]\n{login}dialect = \"file:/nonexistent/x.toml\"\n"), "/nonexistent/x.toml"),
             (format!("[device.r1]\n{login}dialect = \"file:x.toml\"\n"), "begins with"),
             (house.replace("more", "moor"), "moor"),

@@ -216,6 +216,8 @@ pub enum Backend {
     Ssh,
     /// BIRD on this machine, through `birdc`.
     Bird,
+    /// Open vSwitch on this machine, through its database.
+    Ovs,
     /// NETCONF over SSH.
     Netconf,
     /// SNMP v2c or v3.

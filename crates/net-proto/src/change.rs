@@ -9,7 +9,7 @@ mod record;
 pub mod text;
 mod transaction;
 
-pub use candidate::{Author, Edits, LEASE, TriedEdits, adopt, diff, discard, edit, edits_of, take_over};
+pub use candidate::{Author, Edits, LEASE, TriedEdits, adopt, diff, discard, edit, edits_of, merged, take_over};
 pub use form::{ConfigForm, listed};
 pub use job::{FrrPrograms, RestoreJob, job_answer, shell_output};
 pub use record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason, binding};

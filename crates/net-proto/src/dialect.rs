@@ -35,7 +35,7 @@ const BUILT_IN: [(&str, &str); 4] = [
 ];
 
 /// Dialects of programs on this machine, which no configuration names.
-const OF_PROGRAMS: [(&str, &str); 1] = [("bird", include_str!("dialect/bird.toml"))];
+const OF_PROGRAMS: [(&str, &str); 2] = [("bird", include_str!("dialect/bird.toml")), ("ovs", include_str!("dialect/ovs.toml"))];
 
 /// Bytes of a dialect file, and of the program that each of its expressions becomes.
 const LONGEST_FILE: usize = 256 << 10;

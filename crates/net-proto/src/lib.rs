@@ -3,7 +3,7 @@
 //! No clock, socket, task, lock or `await` stands in this crate: time comes in as an argument. The driver (`netdev`) has the sessions.
 //!
 //! [`change`] is a change of a device as a transaction. [`fault`] gives each failure of a device one of the draft's ten codes. [`dialect`]
-//! knows the command lines, [`netconf`], [`snmp`] and [`bird`] the other ways in, [`role`] says who may do what, and [`redact`] hides secrets in all output.
+//! knows the command lines, [`netconf`], [`snmp`], [`bird`] and [`ovsdb`] the other ways in, [`role`] says who may do what, and [`redact`] hides secrets in all output.
 //! [`inventory`] reads lists of devices, [`log`] reads syslog, [`prompt`] has the steps of the prompts, [`routes`] reads tables in pages, and [`stream`] frames messages on the
 //! draft's own transport.
 
@@ -14,6 +14,7 @@ pub mod fault;
 pub mod inventory;
 pub mod log;
 pub mod netconf;
+pub mod ovsdb;
 pub mod prompt;
 pub mod redact;
 pub mod role;

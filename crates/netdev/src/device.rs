@@ -10,6 +10,7 @@ mod prompts;
 pub(crate) mod reads;
 pub(crate) mod routes;
 mod streams;
+mod switch;
 pub(crate) mod tools;
 mod watch;
 pub(crate) mod yang;

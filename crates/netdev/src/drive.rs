@@ -37,7 +37,7 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
                 Err(fault) => StepResult::Failed(fault),
             },
             Want::Restore(snapshot) => reported(restore(site, snapshot, transaction.record(), lock).await),
-            Want::Check => reported(check(site).await),
+            Want::Check => reported(check(site, transaction.record()).await),
             Want::Save => reported(save(site).await),
         };
         transaction.hear(done, &now());
@@ -56,7 +56,7 @@ async fn release(site: &Site, record: &ChangeRecord) {
     match &site.backend {
         DeviceWay::Hosted(_) => drop(confirm(site, change).await),
         DeviceWay::Ssh(ssh) if !ssh.has_candidate() => drop(confirm(site, change).await),
-        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Bird(_) => {}
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Bird(_) | DeviceWay::Ovs(_) => {}
     }
 }
 
@@ -77,7 +77,7 @@ async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Bird(_) => Ok(()),
         // The commands of the change begin with the timer of the device.
         DeviceWay::Ssh(ssh) if ssh.has_timer() => Ok(()),
-        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) => guard::start(site),
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => guard::start(site),
     }
 }
 
@@ -86,6 +86,7 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
         DeviceWay::Netconf(netconf) => netconf.commit(u32::try_from(left(change)).unwrap_or(u32::MAX), persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Ssh(ssh) => ssh.apply(change, left(change)).await,
+        DeviceWay::Ovs(ovs) => ovs.apply(change).await,
         DeviceWay::Bird(bird) => bird.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(change.snapshot.as_deref().unwrap_or_default(), &change.candidate)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, &change.candidate, lock).await,
@@ -98,7 +99,7 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
         DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
         DeviceWay::Bird(bird) => bird.confirm().await,
-        DeviceWay::Frr(_) | DeviceWay::Snmp(_) => Ok(()),
+        DeviceWay::Frr(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
     }
 }
 
@@ -113,6 +114,7 @@ async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock
         DeviceWay::Netconf(netconf) => netconf.cancel(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
         DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
+        DeviceWay::Ovs(ovs) => ovs.restore(change).await,
         DeviceWay::Bird(bird) => bird.undo(persist(change)?).await,
         // What the change did not touch is left as it is.
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(&change.candidate, snapshot)?).await,
@@ -140,11 +142,16 @@ async fn save(site: &Site) -> Result<(), Fault> {
         DeviceWay::Hosted(frr) => frr.save().await,
         DeviceWay::Ssh(ssh) => ssh.save().await,
         DeviceWay::Bird(bird) => bird.save().await,
+        // The database is on the disk after each transaction.
+        DeviceWay::Ovs(_) => Ok(()),
         DeviceWay::Snmp(_) => Err(Fault::new(Code::ConfigIncompatible, "SNMP has no word for saving")),
     }
 }
 
-async fn check(site: &Site) -> Result<(), Fault> {
+async fn check(site: &Site, record: &ChangeRecord) -> Result<(), Fault> {
+    if let (Some(ovs), Some(change)) = (site.backend.ovs(), &record.change) {
+        ovs.check(change).await?;
+    }
     for health in &site.settings.health {
         let output = site.backend.exec(&health.command).await?;
         if !output.contains(&health.expect) {

@@ -22,6 +22,7 @@ mod intake;
 mod log;
 mod login;
 mod netconf;
+mod ovs;
 mod permission;
 mod room;
 mod served;

@@ -8,10 +8,11 @@ use std::time::Duration;
 use equipment::{Confirmation, DeviceSecrets, DeviceSettings};
 use net_proto::change::{
     Author, ChangeOutcome, ChangeRecord, ConfigForm, DeviceChange, Edits, Phase, Reason, Terms, Transaction, TriedEdits, adopt, diff,
-    discard, edit, edits_of, take_over,
+    discard, edit, edits_of, merged, take_over,
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
+use net_proto::ovsdb::tried;
 use net_proto::redact::{MARK, Redactor};
 use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
@@ -225,6 +226,12 @@ impl Site {
     /// The record with such edits of `who`, and the running configuration. Nothing is kept.
     async fn edited(&self, who: &str, edits: Edits) -> Result<(ChangeRecord, String), Fault> {
         let author = Author { device: &self.settings.name, who };
+        if let Some(ovs) = self.backend.ovs() {
+            let (rows, record, now) = (ovs.rows().await?, self.store.load()?, now());
+            let running = rows.config().write();
+            let (all, text) = merged(&record, who, edits, &running, self.dialect.grammar(), &now)?;
+            return Ok((adopt(&record, author, tried(&rows, all, &text)?, &now)?, running));
+        }
         let Some(device) = self.backend.candidate_line() else {
             let running = self.backend.running().await?;
             if self.backend.is_text() {
@@ -268,7 +275,7 @@ impl Site {
             }
             DeviceWay::Hosted(frr) => frr.validate(candidate).await,
             DeviceWay::Bird(bird) => bird.validate(candidate).await,
-            DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) => Ok(()),
+            DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The way to a device: FRR on this machine or on one behind SSH, a command line over SSH, NETCONF, or SNMP. Decides nothing.
+//! The way to a device: FRR on this machine or on one behind SSH, a command line over SSH, NETCONF, SNMP, BIRD or Open vSwitch. Decides nothing.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use crate::backend::Frr;
 use crate::bird::Bird;
 use crate::hosted::HostedFrr;
 use crate::netconf::Netconf;
+use crate::ovs::Ovs;
 use crate::snmp::Snmp;
 use crate::ssh::Ssh;
 
@@ -23,6 +24,7 @@ pub(crate) enum DeviceWay {
     Netconf(Netconf),
     Snmp(Snmp),
     Bird(Bird),
+    Ovs(Ovs),
 }
 
 impl DeviceWay {
@@ -34,6 +36,7 @@ impl DeviceWay {
             Backend::Ssh => Self::Ssh(Ssh::new(settings, dialect, password)),
             Backend::Netconf => Self::Netconf(Netconf::new(settings, password)),
             Backend::Bird => Self::Bird(Bird::new(settings, dialect)),
+            Backend::Ovs => Self::Ovs(Ovs::new(settings)),
             Backend::Snmp => Self::Snmp(Snmp::new(settings, secrets)),
         }
     }
@@ -45,6 +48,7 @@ impl DeviceWay {
             Self::Hosted(frr) => frr.exec(command).await,
             Self::Ssh(ssh) => ssh.exec(command).await,
             Self::Bird(bird) => bird.exec(command).await,
+            Self::Ovs(ovs) => ovs.exec(command).await,
             Self::Netconf(netconf) => Ok(netconf.data(command, true).await?.0.text()),
             Self::Snmp(snmp) => Ok(named(&snmp.data(command).await?).to_string()),
         }
@@ -57,6 +61,7 @@ impl DeviceWay {
             Self::Hosted(frr) => frr.running().await,
             Self::Ssh(ssh) => ssh.running().await,
             Self::Bird(bird) => bird.running().await,
+            Self::Ovs(ovs) => ovs.running().await,
             Self::Netconf(netconf) => netconf.running().await,
             Self::Snmp(snmp) => snmp.running().await,
         }
@@ -74,7 +79,7 @@ impl DeviceWay {
         let command = match self {
             Self::Ssh(ssh) => ssh.version_command(),
             Self::Bird(_) => "show status",
-            Self::Frr(_) | Self::Hosted(_) | Self::Netconf(_) | Self::Snmp(_) => "show version",
+            Self::Frr(_) | Self::Hosted(_) | Self::Ovs(_) | Self::Netconf(_) | Self::Snmp(_) => "show version",
         };
         Ok(self.exec(command).await?.lines().next().unwrap_or_default().to_owned())
     }
@@ -90,7 +95,7 @@ impl DeviceWay {
             Self::Frr(frr) => frr.exec_within(commands, limit).await,
             Self::Hosted(frr) => frr.exec_within(commands, limit).await,
             Self::Ssh(ssh) => ssh.exec_within(commands, limit).await,
-            Self::Netconf(_) | Self::Snmp(_) | Self::Bird(_) => {
+            Self::Netconf(_) | Self::Snmp(_) | Self::Bird(_) | Self::Ovs(_) => {
                 Err(Fault::new(Code::ConfigIncompatible, "this device shows no tables of FRR"))
             }
         }
@@ -103,7 +108,7 @@ impl DeviceWay {
     pub(crate) fn netconf(&self) -> Result<&Netconf, Fault> {
         match self {
             Self::Netconf(netconf) => Ok(netconf),
-            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Snmp(_) | Self::Bird(_) => {
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Snmp(_) | Self::Bird(_) | Self::Ovs(_) => {
                 let detail = "this device has no YANG server: use network.cli.exec and network.cli.configure";
                 Err(Fault::new(Code::ConfigIncompatible, detail))
             }
@@ -114,13 +119,18 @@ impl DeviceWay {
     pub(crate) fn snmp(&self) -> Option<&Snmp> {
         match self {
             Self::Snmp(snmp) => Some(snmp),
-            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Bird(_) => None,
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Netconf(_) | Self::Bird(_) | Self::Ovs(_) => None,
         }
+    }
+
+    /// The Open vSwitch on this machine.
+    pub(crate) fn ovs(&self) -> Option<&Ovs> {
+        if let Self::Ovs(ovs) = self { Some(ovs) } else { None }
     }
 
     /// Has the device a command line here?
     pub(crate) fn has_command_line(&self) -> bool {
-        matches!(self, Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Bird(_))
+        matches!(self, Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Bird(_) | Self::Ovs(_))
     }
 
     /// Checks that something would take a change of the device back.
@@ -129,7 +139,7 @@ impl DeviceWay {
     /// -32087: nothing would. A device over NETCONF and a login without a shell are asked when a change is made.
     pub(crate) fn check_undo(&self) -> Result<(), Fault> {
         match self {
-            Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) | Self::Bird(_) => Ok(()),
+            Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) | Self::Bird(_) | Self::Ovs(_) => Ok(()),
             Self::Ssh(ssh) => ssh.check_undo(),
             Self::Snmp(snmp) if snmp.accepts_no_rollback => Ok(()),
             Self::Snmp(_) => {
@@ -145,7 +155,7 @@ impl DeviceWay {
         match self {
             Self::Netconf(_) | Self::Hosted(_) | Self::Bird(_) => true,
             Self::Ssh(ssh) => ssh.has_timer(),
-            Self::Frr(_) | Self::Snmp(_) => false,
+            Self::Frr(_) | Self::Ovs(_) | Self::Snmp(_) => false,
         }
     }
 

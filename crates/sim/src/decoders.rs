@@ -17,6 +17,7 @@ mod rooms;
 mod seats;
 mod snmp;
 mod streams;
+mod switch;
 mod trust;
 
 /// A check, which panics when a decoder breaks its word on these bytes.
@@ -58,6 +59,7 @@ pub const ALL: [(&str, Check); 65] = [
     ("netconf", network::netconf),
     ("netdata", network::data),
     ("netedit", network::edit),
+    ("ovsdb", switch::messages),
     ("page", messages::page),
     ("passkey", approvals::passkey),
     ("pipe", messages::pipe),
@@ -81,6 +83,7 @@ pub const ALL: [(&str, Check); 65] = [
     ("source", mesh::source),
     ("sse", streams::sse),
     ("sshsig", approvals::sshsig),
+    ("switch", switch::lines),
     ("syslog", network::syslog),
     ("terminal", network::terminal),
     ("tile", audit::tile),

@@ -1,12 +1,12 @@
 """What is checked beside the lab, in namespaces of its own at the same time: a device with an SNMP agent, its notifications, and its syslog; and
-devices behind NETCONF that lie."""
+devices behind NETCONF that lie; and a switch."""
 import sys
 import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from network import lab, lies, snmp, snmpd, streams  # noqa: E402
+from network import lab, lies, ovs, snmp, snmpd, streams  # noqa: E402
 from report import Report  # noqa: E402
 
 
@@ -19,9 +19,12 @@ def main():
     lies_told = threading.Thread(target=report.guard, args=("lies", lambda: lies.run(report)))
     lies_told.start()
     snmpd.start()
+    ovs.start()
     report.guard("snmp", lambda: snmp.run(report))
     report.guard("streams", lambda: streams.run(report))
     lies_told.join()
+    # Alone, since all of Banyan is killed once.
+    report.guard("ovs", lambda: ovs.run(report))
     sys.exit(report.finish())
 
 

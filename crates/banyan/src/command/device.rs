@@ -92,12 +92,15 @@ enum DeviceCommand {
 struct AddedDevice {
     /// The name in front of its tools
     name: String,
-    /// The way to it: an FRR on this machine, a command line over SSH, NETCONF, or SNMP
-    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "bird", "netconf", "snmp"])]
+    /// The way to it: an FRR on this machine, a command line over SSH, BIRD or Open vSwitch on this machine, NETCONF, or SNMP
+    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "bird", "ovs", "netconf", "snmp"])]
     backend: String,
     /// Path space of FRR, as `vtysh -N` takes it
     #[arg(long)]
     pathspace: Option<String>,
+    /// Control socket of BIRD, or socket of the database of Open vSwitch
+    #[arg(long)]
+    socket: Option<String>,
     /// Host of a device that is reached over the network, with a port or without
     #[arg(long)]
     address: Option<String>,
@@ -269,6 +272,7 @@ fn add(added: &AddedDevice, place: &Place, output: &Output) -> Result<(), Failur
     for (key, given) in [
         ("backend", &backend),
         ("pathspace", &added.pathspace),
+        ("socket", &added.socket),
         ("address", &added.address),
         ("user", &added.user),
         ("password", &added.password),

@@ -38,7 +38,23 @@ pub fn edit(
     grammar: &Grammar,
     now: &Now,
 ) -> Result<ChangeRecord, Fault> {
-    let open = owned(record, author.who, now)?;
+    let (edits, candidate) = merged(record, author.who, edits, running, grammar, now)?;
+    adopt(record, author, TriedEdits { form: ConfigForm::Lines, edits, running: running.to_owned(), candidate }, now)
+}
+
+/// All edits of the candidate of `who` with these, and the lines that they make of the running configuration.
+///
+/// # Errors
+/// Another's change is open or pending.
+pub fn merged(
+    record: &ChangeRecord,
+    who: &str,
+    edits: Edits,
+    running: &str,
+    grammar: &Grammar,
+    now: &Now,
+) -> Result<(Vec<String>, String), Fault> {
+    let open = owned(record, who, now)?;
     let mut commands = open.map(|change| change.commands.clone()).unwrap_or_default();
     let mut tree = match edits {
         Edits::Whole(text) => {
@@ -52,8 +68,7 @@ pub fn edit(
         }
     };
     tree.merge(commands.iter().map(String::as_str), grammar);
-    let tried = TriedEdits { form: ConfigForm::Lines, edits: commands, running: running.to_owned(), candidate: tree.write(grammar) };
-    adopt(record, author, tried, now)
+    Ok((commands, tree.write(grammar)))
 }
 
 /// Edits of a candidate with the outcome.
@@ -131,7 +146,7 @@ pub fn take_over(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRe
 pub fn diff(running: &str, change: &DeviceChange, grammar: &Grammar, redactor: &Redactor) -> String {
     let before = match change.form {
         ConfigForm::Lines => Tree::read(running).write(grammar),
-        ConfigForm::Data | ConfigForm::Objects | ConfigForm::Text => running.to_owned(),
+        ConfigForm::Data | ConfigForm::Objects | ConfigForm::Text | ConfigForm::Rows => running.to_owned(),
     };
     unified(&before, &change.candidate, |text| redactor.lines(text, change.form == ConfigForm::Data))
 }

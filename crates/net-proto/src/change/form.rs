@@ -26,6 +26,8 @@ pub enum ConfigForm {
     Lines,
     /// An element a line.
     Data,
+    /// Lines and contexts, in which a change and work of others can be told apart.
+    Rows,
     /// A text as it is, in which order and blanks may count.
     Text,
     /// An object a line, each with a value of its own. Objects that others have made do not count.
@@ -36,7 +38,7 @@ impl ConfigForm {
     /// Differences of a device from the wanted configuration: `-` is missing there, `+` is too much.
     pub fn differences(self, wanted: &str, shown: &str) -> Vec<String> {
         match self {
-            Self::Lines => Tree::read(wanted).differences(&Tree::read(shown)),
+            Self::Lines | Self::Rows => Tree::read(wanted).differences(&Tree::read(shown)),
             Self::Objects => {
                 let shown: BTreeSet<&str> = shown.lines().collect();
                 wanted.lines().filter(|line| !shown.contains(line)).map(|line| format!("-{line}")).take(MOST_DIFFERENCES).collect()
@@ -65,7 +67,7 @@ impl ConfigForm {
     pub fn holds_part(self, old: &str, new: &str, shown: &str) -> bool {
         match self {
             Self::Lines | Self::Text => return true,
-            Self::Data => {}
+            Self::Data | Self::Rows => {}
             Self::Objects => {
                 let made = self.differences(new, old);
                 let missing = self.differences(new, shown);

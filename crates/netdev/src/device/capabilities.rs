@@ -15,7 +15,7 @@ pub(crate) fn network(site: &Site) -> Value {
     let modules = hello.as_ref().map(|hello| hello.modules().into_iter().map(|(module, _)| module).collect::<Vec<_>>());
     let (can_undo, datastores) = match &site.backend {
         DeviceWay::Frr(_) => (true, vec!["running", "candidate", "operational"]),
-        DeviceWay::Hosted(_) | DeviceWay::Bird(_) => (true, vec!["running", "candidate"]),
+        DeviceWay::Hosted(_) | DeviceWay::Bird(_) | DeviceWay::Ovs(_) => (true, vec!["running", "candidate"]),
         DeviceWay::Ssh(ssh) if ssh.check_undo().is_ok() => (ssh.has_timer(), vec!["running", "candidate"]),
         DeviceWay::Ssh(_) => (false, vec!["running"]),
         DeviceWay::Snmp(snmp) => {

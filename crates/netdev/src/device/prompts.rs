@@ -138,8 +138,12 @@ pub(crate) async fn complete(site: &Site, reference: &str, argument: &str, typed
     } else {
         Value::Null
     };
+    let ports: Vec<String> = match site.backend.ovs().filter(|_| is_of_device) {
+        Some(ovs) => ovs.rows().await.map_or_else(|_| Vec::new(), |rows| rows.interfaces().into_iter().map(|one| one.name).collect()),
+        None => Vec::new(),
+    };
     let all = || facts.as_object().into_iter().flatten();
-    let names: Vec<&str> = all().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = all().map(|(name, _)| name.as_str()).chain(ports.iter().map(String::as_str)).collect();
     if reference == INTERFACE {
         return names.into_iter().map(str::to_owned).collect();
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::{capabilities, crash, machine, objects, routes, streams};
+use super::{capabilities, crash, machine, objects, routes, streams, switch};
 use crate::clock::{now, written};
 use crate::log;
 use crate::site::Site;
@@ -75,7 +75,7 @@ pub(crate) fn templates(site: &Site) -> Vec<Value> {
 fn is_served(site: &Site, uri: &str) -> bool {
     let path = uri.strip_prefix("network:///").unwrap_or(uri);
     let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
-    if site.backend.snmp().is_some() && begins(&["interface", "system/"]) {
+    if (site.backend.snmp().is_some() && begins(&["interface", "system/"])) || (site.backend.ovs().is_some() && begins(&["interface"])) {
         return true;
     }
     if begins(&["stream/", "log/"]) {
@@ -141,6 +141,9 @@ impl<'a> Answers<'a> {
             let kind = if path.starts_with("system/") { JSON } else { DATA };
             let content = objects::content(snmp, path).await?;
             return Ok(content.map(|content| structured(self.site, uri, kind, content, None)));
+        }
+        if let Some(ovs) = self.site.backend.ovs().filter(|_| switch::is_one(path)) {
+            return Ok(switch::content(ovs, path).await?.map(|content| structured(self.site, uri, DATA, content, None)));
         }
         let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
         let (kind, data, next, meta) = match path {

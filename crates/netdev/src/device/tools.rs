@@ -81,7 +81,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         ),
     ];
     let absent: &[usize] = match &site.backend {
-        DeviceWay::Frr(_) | DeviceWay::Hosted(_) => &[2, 3],
+        DeviceWay::Frr(_) | DeviceWay::Hosted(_) | DeviceWay::Ovs(_) => &[2, 3],
         DeviceWay::Ssh(ssh) if ssh.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
         DeviceWay::Ssh(ssh) if ssh.has_candidate() => &[2, 3, 7],
         DeviceWay::Ssh(_) => &[2, 3],

@@ -1,0 +1,162 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::change::text::Tree;
+use crate::dialect::Dialect;
+use crate::fault::Code;
+
+fn row(name: &str, more: &Value) -> Value {
+    let mut row =
+        json!({ "_uuid": ["uuid", format!("id-{name}")], "name": name, "external_ids": ["map", []], "other_config": ["map", []] });
+    row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    row
+}
+
+/// A bridge with its own port, an access port and a trunk.
+fn rows() -> SwitchRows {
+    let reference = |name: &str| json!(["uuid", format!("id-{name}")]);
+    let port = |name: &str, more: Value| {
+        let mut port = row(name, &json!({ "interfaces": ["uuid", format!("id-i-{name}")], "tag": ["set", []], "trunks": ["set", []] }));
+        port.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        port
+    };
+    let interface = |name: &str, kind: &str| {
+        let mut one = row(
+            name,
+            &json!({ "type": kind, "statistics": ["map", [["rx_bytes", 7], ["rx_errors", 1]]], "mtu": 1500, "mac_in_use": "02:00:00:00:00:01" }),
+        );
+        one["_uuid"] = json!(["uuid", format!("id-i-{name}")]);
+        one
+    };
+    let result = json!([
+        { "rows": [{ "_uuid": reference("root"), "bridges": reference("br0"), "external_ids": ["map", [["vlan-name-10", "guests"], ["system-id", "x"]]], "cur_cfg": 3, "next_cfg": 3 }] },
+        { "rows": [row("br0", &json!({ "datapath_type": "netdev", "ports": ["set", [reference("br0"), reference("e1"), reference("e2")]] }))] },
+        { "rows": [port("br0", json!({})), port("e1", json!({ "tag": 10 })), port("e2", json!({ "trunks": ["set", [10, 20, 21, 22]] }))] },
+        { "rows": [interface("br0", "internal"), interface("e1", ""), interface("e2", "")] },
+        { "rows": [] },
+    ]);
+    SwitchRows::from_result(&result).unwrap()
+}
+
+const TEXT: &str = "bridge br0\n datapath_type netdev\nvlan 10\n name guests\nport e1\n in-bridge br0\n tag 10\nport e2\n in-bridge br0\n trunks 10,20-22\n";
+
+fn changed(commands: &[&str]) -> Result<SwitchConfig, Fault> {
+    let running = rows().config();
+    let dialect = Dialect::named("ovs").unwrap();
+    let mut tree = Tree::read(&running.write());
+    tree.merge(commands.iter().copied(), dialect.grammar());
+    SwitchConfig::read(&tree.write(dialect.grammar()), &running)
+}
+
+#[test]
+fn nm_02_rows_of_a_switch_are_lines_and_contexts() {
+    let config = rows().config();
+    assert_eq!(config.write(), TEXT);
+    assert_eq!(SwitchConfig::read(TEXT, &SwitchConfig::default()).unwrap(), config);
+}
+
+#[test]
+fn nm_09_a_change_of_lines_is_one_transaction() {
+    let running = rows().config();
+    let wanted =
+        changed(&["port e1", "tag 30", "port p9", "in-bridge br0", "tag 30", "interface p9", "type internal", "no port e2"]).unwrap();
+    let params = settle(&rows(), &running, &wanted).unwrap();
+    let text = params.to_string();
+    let of = |op: &str, table: &str| params.as_array().unwrap().iter().filter(|one| one["op"] == op && one["table"] == table).count();
+    assert_eq!((of("insert", "Port"), of("insert", "Interface"), of("update", "Port"), of("mutate", "Bridge")), (1, 1, 1, 1), "{text}");
+    assert!(text.contains(r#""columns":["tag"],"until":"==","rows":[{"tag":10}]"#), "{text}");
+    assert!(text.contains(r#"["ports","delete",["set",[["uuid","id-e2"]]]]"#), "{text}");
+    assert!(settle(&rows(), &running, &running).is_none());
+    assert!(settle(&rows(), &wanted, &wanted).is_none());
+}
+
+#[test]
+fn nm_09_a_restore_leaves_the_work_of_others() {
+    let running = rows().config();
+    // Somebody else has removed e2 meanwhile: only e1 is brought back.
+    let wanted = changed(&["port e1", "tag 30", "port e2", "trunks 40"]).unwrap();
+    let mut seen = rows();
+    seen.ports.remove("e2");
+    let params = settle(&seen, &wanted, &running).unwrap().to_string();
+    assert!(params.contains(r#""row":{"tag":10}"#) && !params.contains("id-e2"), "{params}");
+}
+
+#[test]
+fn nm_08_lines_that_no_switch_has_are_refused() {
+    for (commands, why) in [
+        (&["port e1", "tag 4096"][..], "no number from 0 to 4095"),
+        (&["port e1", "tagg 1"], "is none of"),
+        (&["port e7", "tag 1"], "stands in no bridge"),
+        (&["port e7", "in-bridge br9"], "not there"),
+        (&["interface e7", "type internal"], "no port has this interface"),
+        (&["port b", "in-bridge br0", "interfaces e1,e7"], "already"),
+        (&["vlan 5000", "name x"], "1 to 4094"),
+        (&["hostname x"], "begins no context"),
+        (&["port e1", "trunks 9-3"], "ends before"),
+        (&["port e1", "tag \"1"], "quote"),
+        (&["no port e9"], "none of this"),
+    ] {
+        let fault = changed(commands).unwrap_err();
+        assert!(fault.code == Code::ConfigIncompatible && fault.detail.contains(why), "{commands:?}: {}", fault.detail);
+    }
+}
+
+#[test]
+fn nm_09_ports_go_with_their_bridge() {
+    assert_eq!(changed(&["no bridge br0"]).unwrap().write(), "vlan 10\n name guests\n");
+    let wanted = changed(&["no port e1"]).unwrap();
+    assert!(!wanted.write().contains("e1"));
+}
+
+#[test]
+fn nm_08_answers_of_the_database_have_a_code() {
+    let code = |error: &str| answers(&json!([{}, { "error": error, "details": "why" }])).unwrap_err();
+    assert_eq!(code("permission error").code, Code::AccessDenied);
+    assert_eq!(code("constraint violation").code, Code::ConfigIncompatible);
+    assert_eq!(code("resources exhausted").code, Code::HardwareFailure);
+    assert!(code("timed out").may_retry && code("timed out").detail.contains("meanwhile"));
+    assert!(answers(&json!([{ "rows": [] }, null])).is_ok());
+}
+
+#[test]
+fn nm_03_counters_and_vlans_have_the_names_of_openconfig() {
+    let all = rows().interfaces();
+    let e1 = all.iter().find(|one| one.name == "e1").unwrap();
+    assert_eq!(e1.data["state"]["counters"], json!({ "in-octets": 7, "in-errors": 1 }));
+    assert_eq!(e1.data["openconfig-vlan:switched-vlan"], json!({ "interface-mode": "ACCESS", "access-vlan": 10 }));
+    assert!(vlans(&rows().config()).contains("10    guests                   e1, e2"));
+}
+
+#[test]
+fn nm_10_messages_of_the_database_come_in_any_pieces() {
+    let bytes = br#"{"id":1,"result":[{"a":"}\"{"}],"error":null} {"id":"echo","method":"echo","params":[]}{"id":2,"result":null,"error":{"error":"x"}}"#;
+    for length in 1..bytes.len() {
+        let mut stream = OvsdbStream::new(200);
+        let mut told = Vec::new();
+        for piece in bytes.chunks(length) {
+            stream.receive(piece);
+            while let Some(message) = stream.message().unwrap() {
+                told.push(message);
+            }
+        }
+        assert_eq!(told.len(), 3, "{length}");
+        assert!(
+            matches!(&told[0], OvsdbMessage::Answer { id: 1, result: Ok(_) })
+                && matches!(&told[2], OvsdbMessage::Answer { id: 2, result: Err(_) })
+        );
+    }
+    let mut stream = OvsdbStream::new(10);
+    stream.receive(b"[1,2,3,4,5,6,7,8,9]");
+    assert!(stream.message().is_err());
+}
+
+proptest! {
+    #[test]
+    fn nm_02_any_word_comes_back_out_of_its_line(word in ".{1,40}", other in ".{1,40}") {
+        let mut config = rows().config();
+        let lines = format!("bridge br0\n external_ids {} {}\n", column::quoted(&word), column::quoted(&other));
+        config = SwitchConfig::read(&lines, &config).unwrap();
+        prop_assert_eq!(SwitchConfig::read(&config.write(), &SwitchConfig::default()).unwrap(), config);
+    }
+}
