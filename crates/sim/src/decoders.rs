@@ -24,7 +24,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 65] = [
+pub const ALL: [(&str, Check); 67] = [
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("bird", network::bird),
