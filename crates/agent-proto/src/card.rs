@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_cannot_be_used_is_refused_with_what_is_missing() {
+    fn a_useless_card_is_refused_with_its_fault() {
         let refused = |text: &str| AgentCard::read(text.as_bytes()).and_then(|card| card.choose().map(drop)).unwrap_err();
         let old = r#"{"name":"a","url":"https://a","protocolVersion":"0.3.0","skills":[]}"#;
         assert_eq!(refused(old), CardError::OtherVersion("0.3.0".into()));

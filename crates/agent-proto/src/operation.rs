@@ -4,11 +4,11 @@ use json::{Duplicates, Members};
 
 use crate::card::Binding;
 use crate::fault::AgentFault;
-use crate::part::Part;
+use crate::part::MessagePart;
 
 /// A request to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum AgentRequest {
     /// A message; `streams` asks for events until the turn is over.
     Send {
         message: OutgoingMessage,
@@ -29,7 +29,7 @@ pub struct OutgoingMessage {
     pub context: Option<String>,
     /// Answers a task that waits.
     pub task: Option<String>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// Raw members of `metadata`, by key.
     pub metadata: Vec<(String, String)>,
 }
@@ -56,7 +56,7 @@ pub enum AnswerError {
     OtherId,
 }
 
-impl Operation {
+impl AgentRequest {
     /// Checks for an answer that comes as a stream of events.
     pub fn streams(&self) -> bool {
         match self {
@@ -176,7 +176,7 @@ mod tests {
         OutgoingMessage {
             id: "m\"1".into(),
             context: Some("c".into()),
-            parts: vec![Part::new(Content::Text("hi".into()))],
+            parts: vec![MessagePart::new(Content::Text("hi".into()))],
             metadata: vec![("io.banyan/skill".into(), "\"draft\"".into())],
             ..OutgoingMessage::default()
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_message_is_the_same_over_both_bindings() {
-        let send = Operation::Send { message: message(), streams: false };
+        let send = AgentRequest::Send { message: message(), streams: false };
         let rest = send.write(Binding::Rest, Some("a/b"), 7);
         assert_eq!((rest.method, rest.path.as_str()), ("POST", "/a%2Fb/message:send"));
         let rpc = send.write(Binding::JsonRpc, None, 7);
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(rest["message"]["messageId"], "m\"1");
         assert_eq!(rest["message"]["metadata"]["io.banyan/skill"], "draft");
         assert_eq!(rest["configuration"]["returnImmediately"], true);
-        let stream = Operation::Send { message: message(), streams: true }.write(Binding::JsonRpc, Some("t"), 1);
+        let stream = AgentRequest::Send { message: message(), streams: true }.write(Binding::JsonRpc, Some("t"), 1);
         let stream: serde_json::Value = serde_json::from_str(&stream.body.unwrap()).unwrap();
         assert_eq!((&stream["method"], &stream["params"]["tenant"]), (&"SendStreamingMessage".into(), &"t".into()));
         assert!(stream["params"].get("configuration").is_none());
@@ -202,17 +202,17 @@ mod tests {
 
     #[test]
     fn an_id_of_a_task_leads_nowhere_else() {
-        let path = |task: &str| Operation::CancelTask(task.into()).write(Binding::Rest, None, 1).path;
+        let path = |task: &str| AgentRequest::CancelTask(task.into()).write(Binding::Rest, None, 1).path;
         assert_eq!(path("../x?y#z"), "/tasks/%2E%2E%2Fx%3Fy%23z:cancel");
     }
 
     #[test]
     fn only_the_answer_to_the_request_counts() {
-        let read = |body: &'static str| Operation::read(Binding::JsonRpc, 200, 3, body.as_bytes());
+        let read = |body: &'static str| AgentRequest::read(Binding::JsonRpc, 200, 3, body.as_bytes());
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":3,"result":{"a":1}}"#).unwrap(), br#"{"a":1}"#);
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":4,"result":{}}"#).unwrap_err(), AnswerError::OtherId);
         assert!(matches!(read(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#).unwrap_err(), AnswerError::Fault(_)));
         assert!(matches!(read("{}").unwrap_err(), AnswerError::OtherId));
-        assert!(matches!(Operation::read(Binding::Rest, 404, 3, b"{}").unwrap_err(), AnswerError::Fault(_)));
+        assert!(matches!(AgentRequest::read(Binding::Rest, 404, 3, b"{}").unwrap_err(), AnswerError::Fault(_)));
     }
 }

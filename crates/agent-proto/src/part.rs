@@ -4,7 +4,7 @@ use json::{Duplicates, Members};
 
 /// A part with its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct MessagePart {
     pub content: Content,
     pub filename: Option<String>,
     pub media_type: Option<String>,
@@ -21,7 +21,7 @@ pub enum Content {
     Data(String),
 }
 
-impl Part {
+impl MessagePart {
     /// Makes a part without a description.
     pub fn new(content: Content) -> Self {
         Self { content, filename: None, media_type: None }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    fn parts() -> impl Strategy<Value = Part> {
+    fn parts() -> impl Strategy<Value = MessagePart> {
         let content = prop_oneof![
             any::<String>().prop_map(Content::Text),
             "[A-Za-z0-9+/]{0,12}".prop_map(Content::Raw),
@@ -87,7 +87,7 @@ mod tests {
             any::<String>().prop_map(|text| Content::Data(json::quote(&text))),
             any::<u64>().prop_map(|number| Content::Data(format!("{{\"n\":{number}}}"))),
         ];
-        (content, any::<Option<String>>(), any::<Option<String>>()).prop_map(|(content, filename, media_type)| Part {
+        (content, any::<Option<String>>(), any::<Option<String>>()).prop_map(|(content, filename, media_type)| MessagePart {
             content,
             filename,
             media_type,
@@ -99,13 +99,13 @@ mod tests {
         fn a_written_part_is_read_as_itself(part in parts()) {
             let mut text = String::new();
             part.write(&mut text);
-            prop_assert_eq!(Part::read(text.as_bytes()), Some(part));
+            prop_assert_eq!(MessagePart::read(text.as_bytes()), Some(part));
         }
     }
 
     #[test]
-    fn a_part_of_two_kinds_or_none_is_counted_as_unknown() {
-        let (parts, unknown) = Part::read_all(Some(br#"[{"text":"a"},{"text":"a","url":"b"},{"file":"c"},1]"#));
-        assert_eq!((parts, unknown), (vec![Part::new(Content::Text("a".into()))], 3));
+    fn a_part_of_two_kinds_is_counted_as_unknown() {
+        let (parts, unknown) = MessagePart::read_all(Some(br#"[{"text":"a"},{"text":"a","url":"b"},{"file":"c"},1]"#));
+        assert_eq!((parts, unknown), (vec![MessagePart::new(Content::Text("a".into()))], 3));
     }
 }

@@ -1,8 +1,8 @@
-//! What an agent answers (A2A 1.0, sections 3.2 and 4.1): a message, a task, or an event of a stream. Follows none of them.
+//! Answers of an agent (A2A 1.0, sections 3.2 and 4.1): a message, a task, or an event of a stream. Follows none of them.
 
 use json::{Duplicates, Members};
 
-use crate::part::Part;
+use crate::part::MessagePart;
 
 /// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +59,15 @@ impl TaskState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub state: TaskState,
-    pub message: Option<Message>,
+    pub message: Option<AgentMessage>,
 }
 
 /// A message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Message {
+pub struct AgentMessage {
     pub task: Option<String>,
     pub context: Option<String>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// Parts of kinds that are unknown here.
     pub unknown: usize,
 }
@@ -78,7 +78,7 @@ pub struct Artifact {
     pub id: String,
     pub name: Option<String>,
     pub description: Option<String>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     pub unknown: usize,
 }
 
@@ -93,8 +93,8 @@ pub struct Task {
 
 /// An answer to a message, or an event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    Message(Message),
+pub enum AgentReply {
+    Message(AgentMessage),
     Task(Task),
     Status { task: String, context: Option<String>, status: Status },
     Artifact { task: String, context: Option<String>, artifact: Artifact, appends: bool },
@@ -113,12 +113,12 @@ pub enum ReplyError {
     State(String),
 }
 
-impl Reply {
+impl AgentReply {
     /// Reads a `SendMessageResponse` or a `StreamResponse`: an object with one of four members.
     pub fn read(text: &[u8]) -> Result<Self, ReplyError> {
         let reply = object(text)?;
         if let Some(message) = reply.get("message") {
-            return Message::read(message).map(Self::Message);
+            return AgentMessage::read(message).map(Self::Message);
         }
         if let Some(task) = reply.get("task") {
             return Task::read(task).map(Self::Task);
@@ -157,14 +157,14 @@ impl Status {
         let name = status.str("state").ok_or(ReplyError::Missing("status.state"))?;
         let state =
             TaskState::parse(&name).ok_or_else(|| ReplyError::State(name.chars().filter(|c| !c.is_control()).take(40).collect()))?;
-        Ok(Self { state, message: status.get("message").map(Message::read).transpose()? })
+        Ok(Self { state, message: status.get("message").map(AgentMessage::read).transpose()? })
     }
 }
 
-impl Message {
+impl AgentMessage {
     fn read(text: &[u8]) -> Result<Self, ReplyError> {
         let message = object(text)?;
-        let (parts, unknown) = Part::read_all(message.get("parts"));
+        let (parts, unknown) = MessagePart::read_all(message.get("parts"));
         Ok(Self { task: owned(&message, "taskId"), context: owned(&message, "contextId"), parts, unknown })
     }
 }
@@ -172,7 +172,7 @@ impl Message {
 impl Artifact {
     fn read(text: &[u8]) -> Result<Self, ReplyError> {
         let artifact = object(text)?;
-        let (parts, unknown) = Part::read_all(artifact.get("parts"));
+        let (parts, unknown) = MessagePart::read_all(artifact.get("parts"));
         let id = owned(&artifact, "artifactId").ok_or(ReplyError::Missing("artifact.artifactId"))?;
         Ok(Self { id, name: owned(&artifact, "name"), description: owned(&artifact, "description"), parts, unknown })
     }
@@ -194,23 +194,24 @@ mod tests {
 
     #[test]
     fn every_kind_of_answer_is_read() {
-        let message = Reply::read(br#"{"message":{"messageId":"m","role":"ROLE_AGENT","contextId":"c","parts":[{"text":"hi"}]}}"#).unwrap();
-        let Reply::Message(message) = message else { panic!("{message:?}") };
+        let message =
+            AgentReply::read(br#"{"message":{"messageId":"m","role":"ROLE_AGENT","contextId":"c","parts":[{"text":"hi"}]}}"#).unwrap();
+        let AgentReply::Message(message) = message else { panic!("{message:?}") };
         assert_eq!((message.context.as_deref(), &message.parts[0].content), (Some("c"), &Content::Text("hi".into())));
         let task =
             br#"{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[]}],"history":[{}]}}"#;
-        let Reply::Task(task) = Reply::read(task).unwrap() else { panic!() };
+        let AgentReply::Task(task) = AgentReply::read(task).unwrap() else { panic!() };
         assert_eq!((task.id.as_str(), task.status.state, task.artifacts.len()), ("t", TaskState::Completed, 1));
         let update = br#"{"artifactUpdate":{"taskId":"t","contextId":"","artifact":{"artifactId":"a","parts":[]},"append":true}}"#;
-        assert!(matches!(Reply::read(update).unwrap(), Reply::Artifact { appends: true, context: None, .. }));
+        assert!(matches!(AgentReply::read(update).unwrap(), AgentReply::Artifact { appends: true, context: None, .. }));
         let update = br#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_AUTH_REQUIRED"}}}"#;
-        let Reply::Status { status, .. } = Reply::read(update).unwrap() else { panic!() };
+        let AgentReply::Status { status, .. } = AgentReply::read(update).unwrap() else { panic!() };
         assert!(status.state.is_waiting() && !status.state.is_final());
     }
 
     #[test]
-    fn an_answer_that_is_none_is_refused_with_what_is_wrong() {
-        let refused = |text: &str| Reply::read(text.as_bytes()).unwrap_err();
+    fn a_malformed_answer_is_refused_with_its_fault() {
+        let refused = |text: &str| AgentReply::read(text.as_bytes()).unwrap_err();
         assert_eq!(refused("{}"), ReplyError::Neither);
         assert_eq!(refused(r#"{"task":{"id":"t"}}"#), ReplyError::Missing("task.status"));
         assert_eq!(refused(r#"{"task":{"id":"t","status":{"state":"done"}}}"#), ReplyError::State("done".into()));
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_a_state_is_its_name_without_the_prefix() {
+    fn a_state_in_a_word_has_no_prefix() {
         assert_eq!(TaskState::InputRequired.word(), "input-required");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::part::{Content, Part};
-use crate::task::{Artifact, Message, Reply, ReplyError, Status, Task, TaskState};
+use crate::part::{Content, MessagePart};
+use crate::task::{AgentMessage, AgentReply, Artifact, ReplyError, Status, Task, TaskState};
 
 /// Longest id of a task, in bytes: the id stands in addresses.
 const LONGEST_ID: usize = 512;
@@ -12,14 +12,14 @@ const EACH: usize = 64;
 
 /// The answers of an agent so far.
 #[derive(Clone, Debug)]
-pub struct Turn {
+pub struct AgentTurn {
     /// Id of the task, once the agent has made one.
     pub task: Option<String>,
     /// Id of the conversation.
     pub context: Option<String>,
     state: Option<TaskState>,
     /// Last words of the agent to its caller.
-    words: Vec<Part>,
+    words: Vec<MessagePart>,
     artifacts: Vec<Artifact>,
     /// Place of an artifact by its id.
     places: BTreeMap<String, usize>,
@@ -32,7 +32,7 @@ pub struct Turn {
 
 /// Reasons to end a turn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TurnError {
+pub enum AgentTurnError {
     #[error(transparent)]
     Reply(#[from] ReplyError),
     #[error("it answers for another task than the one of this call")]
@@ -45,7 +45,7 @@ pub enum TurnError {
     TooLarge(usize),
 }
 
-impl Turn {
+impl AgentTurn {
     /// Begins a turn whose answers may hold `most` bytes. `task` and `context` are those that the message named.
     pub fn new(most: usize, task: Option<String>, context: Option<String>) -> Self {
         Self {
@@ -63,20 +63,20 @@ impl Turn {
     }
 
     /// Takes an answer to a message, or an event of a stream. Gives words about the work so far, for people.
-    pub fn handle_reply(&mut self, text: &[u8]) -> Result<Option<String>, TurnError> {
-        match Reply::read(text)? {
-            Reply::Message(message) => {
+    pub fn handle_reply(&mut self, text: &[u8]) -> Result<Option<String>, AgentTurnError> {
+        match AgentReply::read(text)? {
+            AgentReply::Message(message) => {
                 self.know(message.task.clone(), message.context.clone())?;
                 self.has_message = true;
                 self.say(message)?;
                 Ok(None)
             }
-            Reply::Task(task) => self.take_task(task),
-            Reply::Status { task, context, status } => {
+            AgentReply::Task(task) => self.take_task(task),
+            AgentReply::Status { task, context, status } => {
                 self.know(Some(task), context)?;
                 self.take_status(status)
             }
-            Reply::Artifact { task, context, artifact, appends } => {
+            AgentReply::Artifact { task, context, artifact, appends } => {
                 self.know(Some(task), context)?;
                 self.take_artifact(artifact, appends)?;
                 Ok(None)
@@ -85,24 +85,24 @@ impl Turn {
     }
 
     /// Takes a whole task, as `GetTask` and `CancelTask` answer.
-    pub fn handle_task(&mut self, text: &[u8]) -> Result<Option<String>, TurnError> {
+    pub fn handle_task(&mut self, text: &[u8]) -> Result<Option<String>, AgentTurnError> {
         let task = Task::read(text)?;
         self.take_task(task)
     }
 
-    /// The same turn without anything that the agent has said.
+    /// The same turn without content.
     #[must_use]
     pub fn emptied(&self) -> Self {
         let known = Self::new(self.most, self.task.clone(), self.context.clone());
         Self { state: self.state, has_message: self.has_message, ..known }
     }
 
-    /// Checks that the agent has answered, or waits for its caller.
+    /// Checks for an answer, or for a question to the caller.
     pub fn is_over(&self) -> bool {
         self.has_message || self.state.is_some_and(|state| state.is_final() || state.is_waiting())
     }
 
-    /// Checks that nothing more can come: the agent has answered, or its task has ended.
+    /// Checks for the end of all answers: a message, or a final state of the task.
     pub fn is_final(&self) -> bool {
         self.has_message || self.state.is_some_and(TaskState::is_final)
     }
@@ -112,10 +112,12 @@ impl Turn {
         self.state
     }
 
-    pub fn words(&self) -> &[Part] {
+    /// Last words of the agent to its caller.
+    pub fn words(&self) -> &[MessagePart] {
         &self.words
     }
 
+    /// Artifacts so far, in the order of their beginning.
     pub fn artifacts(&self) -> &[Artifact] {
         &self.artifacts
     }
@@ -125,7 +127,7 @@ impl Turn {
         self.unknown
     }
 
-    fn take_task(&mut self, task: Task) -> Result<Option<String>, TurnError> {
+    fn take_task(&mut self, task: Task) -> Result<Option<String>, AgentTurnError> {
         self.know(Some(task.id), task.context)?;
         // A task is whole, so what events have brought before is in it.
         self.size -= self.artifacts.iter().map(cost).sum::<usize>();
@@ -138,7 +140,7 @@ impl Turn {
         self.take_status(task.status)
     }
 
-    fn take_status(&mut self, status: Status) -> Result<Option<String>, TurnError> {
+    fn take_status(&mut self, status: Status) -> Result<Option<String>, AgentTurnError> {
         self.state = Some(status.state);
         let told = status.message.as_ref().and_then(|message| first_text(&message.parts)).map(str::to_owned);
         if let Some(message) = status.message {
@@ -147,14 +149,14 @@ impl Turn {
         Ok(told.or_else(|| Some(status.state.word())))
     }
 
-    fn say(&mut self, message: Message) -> Result<(), TurnError> {
+    fn say(&mut self, message: AgentMessage) -> Result<(), AgentTurnError> {
         self.size -= self.words.iter().map(part_cost).sum::<usize>();
         self.words = message.parts;
         self.unknown += message.unknown;
         self.grow(self.words.iter().map(part_cost).sum())
     }
 
-    fn take_artifact(&mut self, mut artifact: Artifact, appends: bool) -> Result<(), TurnError> {
+    fn take_artifact(&mut self, mut artifact: Artifact, appends: bool) -> Result<(), AgentTurnError> {
         self.unknown += artifact.unknown;
         match self.places.get(&artifact.id).and_then(|place| self.artifacts.get_mut(*place)) {
             Some(known) if appends => {
@@ -179,24 +181,24 @@ impl Turn {
         }
     }
 
-    fn know(&mut self, task: Option<String>, context: Option<String>) -> Result<(), TurnError> {
+    fn know(&mut self, task: Option<String>, context: Option<String>) -> Result<(), AgentTurnError> {
         if task.as_deref().is_some_and(|id| matches!(id, "." | "..") || id.len() > LONGEST_ID) {
-            return Err(TurnError::BadId);
+            return Err(AgentTurnError::BadId);
         }
         if differs(&self.task, &task) {
-            return Err(TurnError::OtherTask);
+            return Err(AgentTurnError::OtherTask);
         }
         if differs(&self.context, &context) {
-            return Err(TurnError::OtherContext);
+            return Err(AgentTurnError::OtherContext);
         }
         self.task = self.task.take().or(task);
         self.context = self.context.take().or(context);
         Ok(())
     }
 
-    fn grow(&mut self, by: usize) -> Result<(), TurnError> {
+    fn grow(&mut self, by: usize) -> Result<(), AgentTurnError> {
         self.size += by;
-        if self.size > self.most { Err(TurnError::TooLarge(self.most)) } else { Ok(()) }
+        if self.size > self.most { Err(AgentTurnError::TooLarge(self.most)) } else { Ok(()) }
     }
 }
 
@@ -205,8 +207,8 @@ fn differs(known: &Option<String>, given: &Option<String>) -> bool {
 }
 
 /// Appends parts. Joins plain text that goes on, and tells so: an agent that speaks word by word sends each as a part.
-fn join_texts(parts: &mut Vec<Part>, more: &mut Vec<Part>) -> bool {
-    let is_plain = |part: &Part| part.filename.is_none() && part.media_type.is_none();
+fn join_texts(parts: &mut Vec<MessagePart>, more: &mut Vec<MessagePart>) -> bool {
+    let is_plain = |part: &MessagePart| part.filename.is_none() && part.media_type.is_none();
     let mut joins = false;
     if let (Some(last), Some(next)) = (parts.last_mut(), more.first())
         && is_plain(last)
@@ -222,14 +224,14 @@ fn join_texts(parts: &mut Vec<Part>, more: &mut Vec<Part>) -> bool {
 }
 
 /// Finds the first text among parts.
-pub fn first_text(parts: &[Part]) -> Option<&str> {
+pub fn first_text(parts: &[MessagePart]) -> Option<&str> {
     parts.iter().find_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),
         Content::Raw(_) | Content::Url(_) | Content::Data(_) => None,
     })
 }
 
-fn part_cost(part: &Part) -> usize {
+fn part_cost(part: &MessagePart) -> usize {
     EACH + part.size()
 }
 
@@ -242,8 +244,8 @@ fn cost(artifact: &Artifact) -> usize {
 mod tests {
     use super::*;
 
-    fn turn(events: &[&str]) -> Result<Turn, TurnError> {
-        let mut turn = Turn::new(10_000, None, None);
+    fn turn(events: &[&str]) -> Result<AgentTurn, AgentTurnError> {
+        let mut turn = AgentTurn::new(10_000, None, None);
         for event in events {
             turn.handle_reply(event.as_bytes())?;
         }
@@ -256,7 +258,7 @@ mod tests {
         )
     }
 
-    fn texts(turn: &Turn) -> Vec<Vec<&str>> {
+    fn texts(turn: &AgentTurn) -> Vec<Vec<&str>> {
         turn.artifacts()
             .iter()
             .map(|artifact| artifact.parts.iter().filter_map(|part| first_text(std::slice::from_ref(part))).collect())
@@ -267,7 +269,7 @@ mod tests {
         r#"{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"parts":[{"text":"half"}]}}}}"#;
 
     #[test]
-    fn texts_of_an_artifact_are_joined_and_a_new_one_replaces_the_old() {
+    fn texts_of_an_artifact_are_joined() {
         let (first, second, third) = (artifact("a", "one", false), artifact("a", "two", true), artifact("b", "x", false));
         let joined = turn(&[WORKING, &first, &second, &third]).unwrap();
         assert_eq!(texts(&joined), [vec!["onetwo"], vec!["x"]]);
@@ -290,31 +292,31 @@ mod tests {
     #[test]
     fn an_event_of_another_task_ends_the_turn() {
         let other = WORKING.replace(r#""taskId":"t""#, r#""taskId":"u""#);
-        assert_eq!(turn(&[WORKING, &other]).unwrap_err(), TurnError::OtherTask);
+        assert_eq!(turn(&[WORKING, &other]).unwrap_err(), AgentTurnError::OtherTask);
         let expecting = |task: &str, context: &str| {
-            Turn::new(10_000, Some(task.into()), Some(context.into())).handle_reply(WORKING.as_bytes()).map(drop)
+            AgentTurn::new(10_000, Some(task.into()), Some(context.into())).handle_reply(WORKING.as_bytes()).map(drop)
         };
         assert_eq!(
             (expecting("t", "c"), expecting("x", "c"), expecting("t", "x")),
-            (Ok(()), Err(TurnError::OtherTask), Err(TurnError::OtherContext))
+            (Ok(()), Err(AgentTurnError::OtherTask), Err(AgentTurnError::OtherContext))
         );
         let dots = WORKING.replace(r#""taskId":"t""#, r#""taskId":"..""#);
-        assert_eq!(turn(&[&dots]).unwrap_err(), TurnError::BadId);
+        assert_eq!(turn(&[&dots]).unwrap_err(), AgentTurnError::BadId);
     }
 
     #[test]
-    fn answers_beyond_the_bound_end_the_turn_and_replaced_ones_do_not_count() {
+    fn answers_beyond_the_bound_end_the_turn() {
         let long = "x".repeat(6_000);
         let (first, again, other) = (artifact("a", &long, false), artifact("a", &long, false), artifact("b", &long, false));
         assert!(turn(&[&first, &again, &again]).is_ok());
-        assert_eq!(turn(&[&first, &other]).unwrap_err(), TurnError::TooLarge(10_000));
-        assert_eq!(turn(&[&first, &artifact("a", &long, true)]).unwrap_err(), TurnError::TooLarge(10_000));
+        assert_eq!(turn(&[&first, &other]).unwrap_err(), AgentTurnError::TooLarge(10_000));
+        assert_eq!(turn(&[&first, &artifact("a", &long, true)]).unwrap_err(), AgentTurnError::TooLarge(10_000));
     }
 
     #[test]
-    fn a_replaced_artifact_leaves_nothing_of_its_pieces_in_the_count() {
+    fn a_replaced_artifact_leaves_nothing_in_the_count() {
         let (first, more) = (artifact("a", "one", false), artifact("a", "two", true));
-        let mut turn = Turn::new(10_000, None, None);
+        let mut turn = AgentTurn::new(10_000, None, None);
         for event in [&first, &more, &more, &first] {
             turn.handle_reply(event.as_bytes()).unwrap();
         }
@@ -322,8 +324,8 @@ mod tests {
     }
 
     #[test]
-    fn words_about_the_work_are_those_of_the_agent_or_its_state() {
-        let mut turn = Turn::new(10_000, None, None);
+    fn words_about_the_work_come_from_the_agent() {
+        let mut turn = AgentTurn::new(10_000, None, None);
         assert_eq!(turn.handle_reply(WORKING.as_bytes()).unwrap().as_deref(), Some("half"));
         let silent = r#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}"#;
         assert_eq!(turn.handle_reply(silent.as_bytes()).unwrap().as_deref(), Some("input-required"));

@@ -1,19 +1,19 @@
 //! Answers of `birdc`, and the name that a configuration of BIRD has for the change that made it. Runs nothing.
 
-/// Constant that names the change which BIRD runs.
+/// Constant with the name of the running change.
 const MARKER: &str = "BANYAN_CHANGE";
 
-/// Command that asks BIRD for the change that it runs.
+/// Command for the name of the running change.
 pub fn asking_for_change() -> String {
     format!("eval {MARKER}")
 }
 
-/// Configuration that names its change in its last line.
+/// Configuration with the name of the change in the last line.
 pub fn with_change(text: &str, change: &str) -> String {
     format!("{text}{}", last_line(change))
 }
 
-/// Configuration without the line that names `change`; `None` where it names another one or none.
+/// Configuration without the line for `change`; `None` for another change or none.
 pub fn without_change<'text>(text: &'text str, change: &str) -> Option<&'text str> {
     text.strip_suffix(&last_line(change))
 }
@@ -24,10 +24,10 @@ pub fn answer(printed: &str) -> &str {
     below.strip_prefix("Access restricted\n").unwrap_or(below)
 }
 
-/// Change that BIRD says it runs; `None` where its configuration names none.
+/// Running change; `None` for a configuration without a name of a change.
 ///
 /// # Errors
-/// The words of BIRD, where it did not say.
+/// The words of BIRD instead of an answer.
 pub fn running_change(printed: &str, is_success: bool) -> Result<Option<&str>, &str> {
     let said = answer(printed).lines().last().unwrap_or_default().trim();
     match is_success {
@@ -48,7 +48,7 @@ pub fn is_confirmed(printed: &str) -> bool {
     answer(printed).lines().any(|line| line.starts_with("Reconfiguration confirmed"))
 }
 
-/// Words of BIRD about a configuration in `file` that it refused: the line and the reason, where it names them.
+/// Words of BIRD about a refused configuration in `file`: the line and the reason, if told.
 pub fn refusal<'text>(printed: &'text str, file: &str) -> &'text str {
     let said = answer(printed);
     let placed = said.lines().find_map(|line| line.strip_prefix(file)?.strip_prefix(':'));

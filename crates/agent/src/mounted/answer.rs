@@ -1,15 +1,15 @@
 //! A turn of an agent as the result of a tool: artifacts and words as content, the task in `_meta`. Waits for nothing.
 
-use agent_proto::part::{Content, Part};
+use agent_proto::part::{Content, MessagePart};
 use agent_proto::task::TaskState;
-use agent_proto::turn::{Turn, first_text};
+use agent_proto::turn::{AgentTurn, first_text};
 use json::{Duplicates, quote};
 
 /// Member of `_meta` with the ids that continue a conversation.
 const META_KEY: &str = "io.banyan/a2a";
 
 /// Writes the result of a call.
-pub fn result(turn: &Turn, agent: &str) -> String {
+pub fn result(turn: &AgentTurn, agent: &str) -> String {
     let mut content: Vec<String> = Vec::new();
     for artifact in turn.artifacts() {
         content.extend(artifact.parts.iter().enumerate().map(|(at, part)| item(part, &artifact.id, at)));
@@ -22,20 +22,20 @@ pub fn result(turn: &Turn, agent: &str) -> String {
 }
 
 /// Writes the result of a call whose caller did not answer the agent.
-pub fn declined(turn: &Turn, agent: &str) -> String {
+pub fn declined(turn: &AgentTurn, agent: &str) -> String {
     let asked = first_text(turn.words()).unwrap_or_default();
     let words =
         format!("The person who was asked did not answer the agent {agent}, which has been told to stop. The question was: {asked}");
     format!("{{\"content\":[{}],\"isError\":true,\"_meta\":{{\"{META_KEY}\":{}}}}}", text(&words), about(turn))
 }
 
-fn is_failed(turn: &Turn) -> bool {
+fn is_failed(turn: &AgentTurn) -> bool {
     turn.state()
         .is_some_and(|state| matches!(state, TaskState::Failed | TaskState::Rejected | TaskState::Canceled | TaskState::AuthRequired))
 }
 
 /// Sentences of ours about what the agent left unsaid, and about the next step.
-fn notes(turn: &Turn, agent: &str, is_silent: bool) -> Vec<String> {
+fn notes(turn: &AgentTurn, agent: &str, is_silent: bool) -> Vec<String> {
     let mut notes = Vec::new();
     match turn.state() {
         Some(TaskState::InputRequired) => {
@@ -59,7 +59,7 @@ fn notes(turn: &Turn, agent: &str, is_silent: bool) -> Vec<String> {
 }
 
 /// The data of an answer, where it is a single object.
-fn structured(turn: &Turn) -> Option<&str> {
+fn structured(turn: &AgentTurn) -> Option<&str> {
     let all = turn.artifacts().iter().flat_map(|artifact| &artifact.parts).chain(turn.words());
     let mut data = all.filter_map(|part| match &part.content {
         Content::Data(raw) => Some(raw.as_str()),
@@ -71,7 +71,7 @@ fn structured(turn: &Turn) -> Option<&str> {
     }
 }
 
-fn about(turn: &Turn) -> String {
+fn about(turn: &AgentTurn) -> String {
     let ids = [("task_id", turn.task.as_deref()), ("context_id", turn.context.as_deref()), ("state", turn.state().map(TaskState::name))];
     let mut members: Vec<String> = ids.into_iter().filter_map(|(key, id)| Some(format!("\"{key}\":{}", quote(id?)))).collect();
     if !turn.artifacts().is_empty() {
@@ -86,7 +86,7 @@ fn about(turn: &Turn) -> String {
 }
 
 /// A part as content of MCP.
-fn item(part: &Part, artifact: &str, at: usize) -> String {
+fn item(part: &MessagePart, artifact: &str, at: usize) -> String {
     let media_type = part.media_type.as_deref();
     let mime = media_type.map(|mime| format!(",\"mimeType\":{}", quote(mime))).unwrap_or_default();
     let name = part.filename.clone().unwrap_or_else(|| format!("part-{at}"));
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn result_of(reply: &Value) -> Value {
-        let mut turn = Turn::new(100_000, None, None);
+        let mut turn = AgentTurn::new(100_000, None, None);
         turn.handle_reply(reply.to_string().as_bytes()).unwrap();
         serde_json::from_str(&result(&turn, "writer")).unwrap()
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_failed_is_an_error_and_one_that_waits_says_how_to_go_on() {
+    fn a_failed_task_is_an_error_of_the_tool() {
         let task = |state: &str| result_of(&json!({"task": {"id": "t", "status": {"state": state}}}));
         for state in ["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED", "TASK_STATE_AUTH_REQUIRED"] {
             assert_eq!(task(state)["isError"], true, "{state}");

@@ -5,16 +5,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_proto::operation::{Operation, OutgoingMessage};
-use agent_proto::turn::{Turn, TurnError};
+use agent_proto::operation::{AgentRequest, OutgoingMessage};
+use agent_proto::turn::{AgentTurn, AgentTurnError};
 use call::tree::port::UpstreamError;
 use futures_util::future::BoxFuture;
 
-use crate::mounted::wire::{AgentWire, Endpoint, Event, Events, Reply};
+use crate::mounted::wire::{AgentAnswer, AgentWire, Endpoint, Event, Events};
 
 /// First and longest wait before a task is looked at again.
 const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
-/// Longest time for the withdrawal of a call that nobody waits for any more.
+/// Longest time for the withdrawal of a call without a caller.
 const WITHDRAWING: Duration = Duration::from_secs(30);
 /// Failures to reach the agent in a row, after which a task is given up.
 const MOST_FAILURES: usize = 5;
@@ -29,19 +29,19 @@ pub struct Conversation {
     wire: Arc<AgentWire>,
     endpoint: Endpoint,
     trace: Option<String>,
-    pub turn: Turn,
-    source: Source,
+    pub turn: AgentTurn,
+    source: AnswerSource,
     wait: Duration,
     failures: usize,
     heard: usize,
 }
 
-/// Source of the next answer.
-enum Source {
-    /// A request that is not under way yet.
-    Unsent(Operation),
+/// AnswerSource of the next answer.
+enum AnswerSource {
+    /// A request before its way.
+    Unsent(AgentRequest),
     /// A request is under way. The flag tells if its answer is a task alone, as that of `GetTask` is.
-    Sent(BoxFuture<'static, Result<Reply, UpstreamError>>, bool),
+    Sent(BoxFuture<'static, Result<AgentAnswer, UpstreamError>>, bool),
     Events(Box<Events>),
     /// The task is looked at again after a while.
     Pause,
@@ -49,13 +49,13 @@ enum Source {
 
 /// Reasons to end a conversation before its turn is over.
 #[derive(Debug)]
-pub enum Broken {
+pub enum CallEnd {
     Upstream(UpstreamError),
     /// The agent refused: its words, cleaned.
     Fault(String),
 }
 
-impl From<UpstreamError> for Broken {
+impl From<UpstreamError> for CallEnd {
     fn from(error: UpstreamError) -> Self {
         Self::Upstream(error)
     }
@@ -64,43 +64,43 @@ impl From<UpstreamError> for Broken {
 impl Conversation {
     /// Begins with a message, which is not sent before [`Self::next`] is called.
     pub fn new(wire: &Arc<AgentWire>, endpoint: &Endpoint, trace: Option<String>, message: OutgoingMessage, streams: bool) -> Self {
-        let turn = Turn::new(wire.limit, message.task.clone(), message.context.clone());
-        Self { trace, source: Source::Unsent(Operation::Send { message, streams }), ..Self::over(wire, endpoint, turn) }
+        let turn = AgentTurn::new(wire.limit, message.task.clone(), message.context.clone());
+        Self { trace, source: AnswerSource::Unsent(AgentRequest::Send { message, streams }), ..Self::over(wire, endpoint, turn) }
     }
 
     /// A conversation whose turn is over, to be withdrawn from.
-    pub fn over(wire: &Arc<AgentWire>, endpoint: &Endpoint, turn: Turn) -> Self {
+    pub fn over(wire: &Arc<AgentWire>, endpoint: &Endpoint, turn: AgentTurn) -> Self {
         let (wire, endpoint) = (Arc::clone(wire), endpoint.clone());
-        Self { wire, endpoint, trace: None, turn, source: Source::Pause, wait: WAITS[0], failures: 0, heard: 0 }
+        Self { wire, endpoint, trace: None, turn, source: AnswerSource::Pause, wait: WAITS[0], failures: 0, heard: 0 }
     }
 
     /// Waits for the next sign of the agent, and gives words about the work for people. May be dropped and called again.
-    pub async fn next(&mut self) -> Result<Option<String>, Broken> {
+    pub async fn next(&mut self) -> Result<Option<String>, CallEnd> {
         match &mut self.source {
-            Source::Unsent(operation) => {
+            AnswerSource::Unsent(operation) => {
                 let operation = operation.clone();
                 self.send(operation, false);
                 Ok(None)
             }
-            Source::Sent(sent, is_task) => {
+            AnswerSource::Sent(sent, is_task) => {
                 let (reply, is_task) = (sent.await, *is_task);
                 self.take_reply(reply, is_task)
             }
-            Source::Events(events) => match events.next().await {
+            AnswerSource::Events(events) => match events.next().await {
                 Ok(Some(Event::Reply(event))) => {
                     self.hear(event.len())?;
                     Ok(self.taken(|turn| turn.handle_reply(&event))?)
                 }
-                Ok(Some(Event::Fault(fault))) => Err(Broken::Fault(self.wire.plain(&fault.to_string()))),
+                Ok(Some(Event::Fault(fault))) => Err(CallEnd::Fault(self.wire.plain(&fault.to_string()))),
                 Ok(None) => self.look_again(UpstreamError::Lost("it ended the stream of events before the end of the task".into())),
                 Err(why @ UpstreamError::Lost(_)) => self.look_again(why),
                 Err(why) => Err(why.into()),
             },
-            Source::Pause => {
+            AnswerSource::Pause => {
                 tokio::time::sleep(self.wait).await;
                 self.wait = (self.wait * 2).min(WAITS[1]);
                 let task = self.turn.task.clone().unwrap_or_default();
-                self.send(Operation::GetTask(task), true);
+                self.send(AgentRequest::GetTask(task), true);
                 Ok(None)
             }
         }
@@ -108,7 +108,7 @@ impl Conversation {
 
     /// Cancels the task at the agent, once its id is known. Runs on when the caller is gone. Nothing is to be cancelled where nothing was sent.
     pub async fn withdraw(mut self) {
-        if matches!(self.source, Source::Unsent(_)) && self.turn.task.is_none() {
+        if matches!(self.source, AnswerSource::Unsent(_)) && self.turn.task.is_none() {
             return;
         }
         let withdrawn = tokio::time::timeout(WITHDRAWING, async {
@@ -116,28 +116,28 @@ impl Conversation {
                 self.next().await?;
             }
             if let (Some(task), false) = (self.turn.task.clone(), self.turn.is_final()) {
-                Arc::clone(&self.wire).send(self.endpoint.clone(), Operation::CancelTask(task), self.trace.clone()).await?;
+                Arc::clone(&self.wire).send(self.endpoint.clone(), AgentRequest::CancelTask(task), self.trace.clone()).await?;
             }
-            Ok::<(), Broken>(())
+            Ok::<(), CallEnd>(())
         });
         match withdrawn.await {
             Ok(Ok(())) => {}
-            Ok(Err(Broken::Upstream(why))) => tracing::debug!(%why, "a task that nobody waits for could not be cancelled"),
-            Ok(Err(Broken::Fault(why))) => tracing::debug!(why, "an agent refused to cancel a task that nobody waits for"),
+            Ok(Err(CallEnd::Upstream(why))) => tracing::debug!(%why, "a task that nobody waits for could not be cancelled"),
+            Ok(Err(CallEnd::Fault(why))) => tracing::debug!(why, "an agent refused to cancel a task that nobody waits for"),
             Err(_) => tracing::debug!("an agent did not say in time which task a withdrawn call had begun"),
         }
     }
 
-    fn take_reply(&mut self, reply: Result<Reply, UpstreamError>, is_task: bool) -> Result<Option<String>, Broken> {
+    fn take_reply(&mut self, reply: Result<AgentAnswer, UpstreamError>, is_task: bool) -> Result<Option<String>, CallEnd> {
         match reply {
-            Ok(Reply::Events(events)) => {
-                self.source = Source::Events(events);
+            Ok(AgentAnswer::Events(events)) => {
+                self.source = AnswerSource::Events(events);
                 Ok(None)
             }
-            Ok(Reply::Fault(words)) => Err(Broken::Fault(words)),
-            Ok(Reply::Whole(body)) => {
+            Ok(AgentAnswer::Fault(words)) => Err(CallEnd::Fault(words)),
+            Ok(AgentAnswer::Whole(body)) => {
                 self.failures = 0;
-                self.source = Source::Pause;
+                self.source = AnswerSource::Pause;
                 let words = self.taken(|turn| if is_task { turn.handle_task(&body) } else { turn.handle_reply(&body) })?;
                 if self.turn.task.is_none() && !self.turn.is_over() {
                     return Err(UpstreamError::Malformed("its answer holds neither a task nor a message".into()).into());
@@ -152,18 +152,18 @@ impl Conversation {
     }
 
     /// Looks at the task again after a while. Without a task, or after too many failures in a row, `why` ends the call.
-    fn look_again(&mut self, why: UpstreamError) -> Result<Option<String>, Broken> {
+    fn look_again(&mut self, why: UpstreamError) -> Result<Option<String>, CallEnd> {
         self.failures += 1;
         if self.turn.task.is_none() || self.failures > MOST_FAILURES {
             return Err(why.into());
         }
-        self.source = Source::Pause;
+        self.source = AnswerSource::Pause;
         Ok(None)
     }
 
-    fn send(&mut self, operation: Operation, is_task: bool) {
+    fn send(&mut self, operation: AgentRequest, is_task: bool) {
         let sent = Arc::clone(&self.wire).send(self.endpoint.clone(), operation, self.trace.clone());
-        self.source = Source::Sent(Box::pin(sent), is_task);
+        self.source = AnswerSource::Sent(Box::pin(sent), is_task);
     }
 
     /// Counts the bytes of a stream.
@@ -173,10 +173,13 @@ impl Conversation {
         if self.heard > most { Err(UpstreamError::TooLarge(most)) } else { Ok(()) }
     }
 
-    fn taken(&mut self, take: impl FnOnce(&mut Turn) -> Result<Option<String>, TurnError>) -> Result<Option<String>, UpstreamError> {
+    fn taken(
+        &mut self,
+        take: impl FnOnce(&mut AgentTurn) -> Result<Option<String>, AgentTurnError>,
+    ) -> Result<Option<String>, UpstreamError> {
         take(&mut self.turn).map_err(|error| match error {
-            TurnError::TooLarge(limit) => UpstreamError::TooLarge(limit),
-            TurnError::Reply(_) | TurnError::OtherTask | TurnError::OtherContext | TurnError::BadId => {
+            AgentTurnError::TooLarge(limit) => UpstreamError::TooLarge(limit),
+            AgentTurnError::Reply(_) | AgentTurnError::OtherTask | AgentTurnError::OtherContext | AgentTurnError::BadId => {
                 UpstreamError::Malformed(self.wire.plain(&error.to_string()))
             }
         })

@@ -1,23 +1,24 @@
 //! Owners of conversations. All callers of a mount share one credential at the agent, so the agent can't tell them apart; the gate can.
+//! Does not look at messages.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banyan_model::Principal;
 
-/// Most ids that are kept for a principal. The oldest is forgotten for a new one.
+/// Most ids kept for a principal. The oldest is forgotten for a new one.
 const MOST_IDS: usize = 1_000;
 /// Most principals. Whoever used no conversation for the longest time is forgotten for a new one.
 const MOST_PRINCIPALS: usize = 256;
-/// Longest id that is kept, in bytes.
+/// Longest id kept, in bytes.
 const LONGEST_ID: usize = 512;
 
 /// Ids of tasks and contexts, by the principal whose calls they are of.
 #[derive(Debug, Default)]
-pub struct ConversationOwners(Mutex<Kept>);
+pub struct ConversationOwners(Mutex<OwnedIds>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct OwnedIds {
     ids: BTreeMap<Arc<str>, OwnIds>,
     /// Counts the uses.
     clock: u64,
@@ -30,7 +31,7 @@ struct OwnIds {
 }
 
 impl ConversationOwners {
-    /// Keeps an id that an agent gave in a call of `principal`.
+    /// Keeps an id from an agent's answer to `principal`.
     pub fn keep(&self, principal: &Principal, id: &str) {
         if id.len() > LONGEST_ID {
             return;
@@ -51,7 +52,7 @@ impl ConversationOwners {
         }
     }
 
-    /// Checks that an id came in an answer to `principal`.
+    /// Checks for an id from an answer to `principal`.
     pub fn owns(&self, principal: &Principal, id: &str) -> bool {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.ids.get(&principal.name).is_some_and(|own| own.ids.iter().any(|known| known == id))

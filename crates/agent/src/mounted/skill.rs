@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use agent_proto::card::{AgentCard, Skill};
 use agent_proto::operation::OutgoingMessage;
-use agent_proto::part::{Content, Part};
+use agent_proto::part::{Content, MessagePart};
 use config::suggest;
 use json::{Duplicates, Members, quote};
 
@@ -78,10 +78,10 @@ pub fn message(skill: &Skill, arguments: &[u8], id: String) -> Result<OutgoingMe
         None | Some(b"null") => Ok(None),
         Some(raw) => json::as_str(raw).map(|text| Some(text.into_owned())).ok_or_else(|| format!("`{key}` is a string")),
     };
-    let mut parts: Vec<Part> = text("message")?.into_iter().map(|text| Part::new(Content::Text(text))).collect();
+    let mut parts: Vec<MessagePart> = text("message")?.into_iter().map(|text| MessagePart::new(Content::Text(text))).collect();
     if let Some(raw) = arguments.get("data") {
         let media_type = Some("application/json".to_owned());
-        parts.push(Part { media_type, ..Part::new(Content::Data(String::from_utf8_lossy(raw).into_owned())) });
+        parts.push(MessagePart { media_type, ..MessagePart::new(Content::Data(String::from_utf8_lossy(raw).into_owned())) });
     }
     parts.extend(arguments.get("files").map(files).transpose()?.unwrap_or_default());
     if parts.is_empty() {
@@ -91,7 +91,7 @@ pub fn message(skill: &Skill, arguments: &[u8], id: String) -> Result<OutgoingMe
     Ok(OutgoingMessage { id, context: text("context_id")?, task: text("task_id")?, parts, metadata })
 }
 
-fn files(raw: &[u8]) -> Result<Vec<Part>, String> {
+fn files(raw: &[u8]) -> Result<Vec<MessagePart>, String> {
     let files = json::elements(raw).ok_or("`files` is a list")?;
     if files.len() > MOST_FILES {
         return Err(format!("`files` has more than {MOST_FILES} entries"));
@@ -103,7 +103,7 @@ fn files(raw: &[u8]) -> Result<Vec<Part>, String> {
         .collect()
 }
 
-fn file_part(raw: &[u8]) -> Option<Part> {
+fn file_part(raw: &[u8]) -> Option<MessagePart> {
     let file = Members::parse(raw, Duplicates::RefuseTop).ok()?;
     let text = |key: &str| file.str(key).map(std::borrow::Cow::into_owned);
     let content = match (text("url"), text("base64")) {
@@ -111,7 +111,7 @@ fn file_part(raw: &[u8]) -> Option<Part> {
         (None, Some(base64)) => Content::Raw(base64),
         (None, None) | (Some(_), Some(_)) => return None,
     };
-    Some(Part { content, filename: text("name"), media_type: text("media_type") })
+    Some(MessagePart { content, filename: text("name"), media_type: text("media_type") })
 }
 
 #[cfg(test)]
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn every_skill_has_a_tool_with_a_name_of_its_own() {
+    fn every_skill_has_a_tool_of_its_own_name() {
         let card = AgentCard {
             name: "a".into(),
             description: String::new(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agent_proto::turn::Turn;
+use agent_proto::turn::AgentTurn;
 use bytes::Bytes;
 use call::tree::asks;
 use call::tree::back::Back;
@@ -13,7 +13,7 @@ use mcp_proto::envelope::{self, Notification};
 use mcp_proto::hidden;
 use tokio::sync::Semaphore;
 
-use crate::mounted::conversation::{Broken, Conversation};
+use crate::mounted::conversation::{CallEnd, Conversation};
 
 /// Most characters of words about the work.
 const LONGEST_STEP: usize = 1_000;
@@ -36,7 +36,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Follows a conversation to the end of its turn. A call that is cancelled, or whose answers are refused, cancels the task.
-    pub async fn follow(&self, mut conversation: Conversation) -> Result<Turn, Broken> {
+    pub async fn follow(&self, mut conversation: Conversation) -> Result<AgentTurn, CallEnd> {
         let cancel = self.back.map(|back| back.cancel.clone()).unwrap_or_default();
         while !conversation.turn.is_over() {
             let words = tokio::select! {
@@ -47,7 +47,7 @@ impl<'a> Steps<'a> {
             match words {
                 Ok(words) => self.tell(words),
                 Err(why) => {
-                    if matches!(why, Broken::Upstream(UpstreamError::Cancelled | UpstreamError::TooLarge(_) | UpstreamError::Malformed(_)))
+                    if matches!(why, CallEnd::Upstream(UpstreamError::Cancelled | UpstreamError::TooLarge(_) | UpstreamError::Malformed(_)))
                     {
                         self.withdraw(conversation);
                     }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_proto::card::AgentCard;
 use agent_proto::operation::OutgoingMessage;
-use agent_proto::part::{Content, Part};
+use agent_proto::part::{Content, MessagePart};
 use agent_proto::task::TaskState;
-use agent_proto::turn::{Turn, first_text};
+use agent_proto::turn::{AgentTurn, first_text};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use call::tree::back::Back;
@@ -21,7 +21,7 @@ use runtime::random;
 use tokio::sync::Semaphore;
 
 use crate::mounted::answer;
-use crate::mounted::conversation::{Broken, Conversation, MOST_WITHDRAWALS};
+use crate::mounted::conversation::{CallEnd, Conversation, MOST_WITHDRAWALS};
 use crate::mounted::owners::ConversationOwners;
 use crate::mounted::skill::{self, SkillTools};
 use crate::mounted::steps::Steps;
@@ -116,8 +116,8 @@ impl AgentUpstream {
         }
         match self.converse(&agent, message, out, back).await {
             Ok(answer) => Ok(answer),
-            Err(Broken::Upstream(why)) => Err(why),
-            Err(Broken::Fault(words)) => Ok(refused(-32603, &format!("the agent refused the call: {words}"))),
+            Err(CallEnd::Upstream(why)) => Err(why),
+            Err(CallEnd::Fault(words)) => Ok(refused(-32603, &format!("the agent refused the call: {words}"))),
         }
     }
 
@@ -128,7 +128,7 @@ impl AgentUpstream {
         mut message: OutgoingMessage,
         out: &OutgoingRequest<'_>,
         back: Option<&Arc<Back>>,
-    ) -> Result<Answer, Broken> {
+    ) -> Result<Answer, CallEnd> {
         let steps = Steps::new(out, back, &self.withdrawals);
         for question in 0.. {
             let metadata = message.metadata.clone();
@@ -191,7 +191,7 @@ impl Upstream for AgentUpstream {
 }
 
 /// Asks the caller what the agent wants to know.
-async fn ask(agent: &str, turn: &Turn, back: Option<&Arc<Back>>) -> Reaction {
+async fn ask(agent: &str, turn: &AgentTurn, back: Option<&Arc<Back>>) -> Reaction {
     let Some(back) = back.filter(|back| era::declares(&back.caller.capabilities, "elicitation")) else { return Reaction::Unasked };
     let asked: String = first_text(turn.words()).unwrap_or("It waits for an answer.").chars().take(LONGEST_QUESTION).collect();
     let message = quote(&format!("The agent {agent} asks: {}", hidden::without(&asked)));
@@ -208,13 +208,13 @@ async fn ask(agent: &str, turn: &Turn, back: Option<&Arc<Back>>) -> Reaction {
     }
 }
 
-fn completed(turn: &Turn, agent: &str) -> Answer {
+fn completed(turn: &AgentTurn, agent: &str) -> Answer {
     Answer::Result(Bytes::from(answer::result(turn, agent)).into())
 }
 
 /// The caller's answer to a task that waits, as a message.
-fn reply(turn: &Turn, text: String, metadata: Vec<(String, String)>) -> OutgoingMessage {
-    let parts = vec![Part::new(Content::Text(text))];
+fn reply(turn: &AgentTurn, text: String, metadata: Vec<(String, String)>) -> OutgoingMessage {
+    let parts = vec![MessagePart::new(Content::Text(text))];
     OutgoingMessage { id: random::token(), context: turn.context.clone(), task: turn.task.clone(), parts, metadata }
 }
 

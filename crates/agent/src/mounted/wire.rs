@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agent_proto::card::{AgentCard, Binding, MOST_CARD, VERSION, WELL_KNOWN};
 use agent_proto::fault::AgentFault;
-use agent_proto::operation::{AnswerError, Operation};
+use agent_proto::operation::{AgentRequest, AnswerError};
 use bytes::Bytes;
 use call::tree::port::UpstreamError;
 use config::resolved::Remote;
@@ -26,7 +26,7 @@ use url::Url;
 const CONNECTING: Duration = Duration::from_secs(10);
 /// Longest silence of an agent within an answer. A stream of events may be silent for longer.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Bytes of a refusal that are read.
+/// Most bytes read of a refusal.
 const EXCERPT: usize = 16 << 10;
 /// Most characters of an agent's own words within an error.
 const LONGEST_WORDS: usize = 500;
@@ -54,8 +54,8 @@ pub struct Endpoint {
     tenant: Option<String>,
 }
 
-/// An answer that has begun.
-pub enum Reply {
+/// An answer from its beginning.
+pub enum AgentAnswer {
     Whole(Bytes),
     /// The agent refused the request: its words.
     Fault(String),
@@ -129,7 +129,12 @@ impl AgentWire {
     }
 
     /// Sends an operation, and waits for the beginning of its answer.
-    pub async fn send(self: Arc<Self>, endpoint: Endpoint, operation: Operation, trace: Option<String>) -> Result<Reply, UpstreamError> {
+    pub async fn send(
+        self: Arc<Self>,
+        endpoint: Endpoint,
+        operation: AgentRequest,
+        trace: Option<String>,
+    ) -> Result<AgentAnswer, UpstreamError> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let sent = operation.write(endpoint.binding, endpoint.tenant.as_deref(), id);
         let url = format!("{}{}", endpoint.url, sent.path);
@@ -147,19 +152,19 @@ impl AgentWire {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if status.is_success() && kind.to_ascii_lowercase().starts_with("text/event-stream") {
             let decoder = Decoder::new(self.limit);
-            return Ok(Reply::Events(Box::new(Events { response, decoder, binding: endpoint.binding, id })));
+            return Ok(AgentAnswer::Events(Box::new(Events { response, decoder, binding: endpoint.binding, id })));
         }
         let body = read(response, self.limit).await?;
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Err(self.refused(status, &body, "the call"));
         }
-        let body = match Operation::read(endpoint.binding, status.as_u16(), id, &body) {
+        let body = match AgentRequest::read(endpoint.binding, status.as_u16(), id, &body) {
             Ok(answer) => body.slice_ref(answer),
-            Err(AnswerError::Fault(fault)) => return Ok(Reply::Fault(self.plain(&fault.to_string()))),
+            Err(AnswerError::Fault(fault)) => return Ok(AgentAnswer::Fault(self.plain(&fault.to_string()))),
             Err(_) if !status.is_success() => return Err(self.refused(status, &body, "the call")),
             Err(error @ (AnswerError::NoResponse(_) | AnswerError::OtherId)) => return Err(UpstreamError::Malformed(error.to_string())),
         };
-        Ok(Reply::Whole(body))
+        Ok(AgentAnswer::Whole(body))
     }
 
     async fn whole(&self, request: RequestBuilder, limit: usize) -> Result<(StatusCode, Bytes), UpstreamError> {
@@ -199,7 +204,7 @@ impl Events {
             match self.decoder.poll_event() {
                 Ok(Some(event)) if event.data.is_empty() => {}
                 Ok(Some(event)) => {
-                    let found = Operation::read(self.binding, 200, self.id, &event.data);
+                    let found = AgentRequest::read(self.binding, 200, self.id, &event.data);
                     return match found {
                         Ok(answer) => Ok(Some(Event::Reply(event.data.slice_ref(answer)))),
                         Err(AnswerError::Fault(fault)) => Ok(Some(Event::Fault(fault))),
@@ -219,7 +224,7 @@ impl Events {
     }
 }
 
-/// Checks for an address with an origin and a path, and nothing else that a request would take along.
+/// Checks for an address with an origin and a path alone.
 fn is_plain_url(url: &Url) -> bool {
     let has_user = !url.username().is_empty() || url.password().is_some();
     matches!(url.scheme(), "http" | "https") && !has_user && url.query().is_none() && url.fragment().is_none()

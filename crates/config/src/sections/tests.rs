@@ -194,7 +194,7 @@ unknown key `comand` in `mount.files`
 5 | args = [*]
   |         ^
 
-`mount.files.transport` is \"htp\", and must be one of `http`, `sse`
+`mount.files.transport` is \"htp\", and must be one of `http`, `sse`, `a2a`
  --> banyan.toml:6:13
   |
 6 | transport = \"htp\"

@@ -27,7 +27,7 @@ pub(super) enum ColumnType {
     Map,
 }
 
-/// Value of a column that is not its default.
+/// Value of a column beside the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ColumnValue {
     Word(String),
@@ -36,7 +36,7 @@ pub(super) enum ColumnValue {
     Map(BTreeMap<String, String>),
 }
 
-/// Columns of a row that are not at their defaults.
+/// Columns of a row beside their defaults.
 pub(super) type Columns = BTreeMap<&'static str, ColumnValue>;
 
 type ColumnTable = [(&'static str, ColumnType)];
@@ -139,7 +139,7 @@ impl ColumnType {
     /// Puts the words of a line into `columns`.
     ///
     /// # Errors
-    /// The reason for which the words are no value of this column.
+    /// The reason why the words are no value of the column.
     pub(super) fn set(self, name: &'static str, words: &[String], columns: &mut Columns) -> Result<(), String> {
         let value = match (self, words) {
             (Self::Map, [key, value]) => {
@@ -234,7 +234,7 @@ fn range_list(vlans: &BTreeSet<u16>) -> String {
     text.collect::<Vec<_>>().join(",")
 }
 
-/// A word as it stands in a line: in quotes, as JSON has them, where it holds anything but plain letters.
+/// A word as part of a line: in quotes of JSON, unless all letters are plain.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/,@+-=".contains(&byte));
     if is_plain { word.to_owned() } else { json!(word).to_string() }

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 /// Configuration of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SwitchConfig {
-    /// Names of VLANs, which the switch itself has no use for.
+    /// Names of VLANs, without use for the switch itself.
     pub(super) vlans: BTreeMap<u16, String>,
     pub(super) bridges: BTreeMap<String, Columns>,
     pub(super) ports: BTreeMap<String, SwitchPort>,
@@ -33,10 +33,10 @@ enum Context {
 }
 
 impl SwitchConfig {
-    /// Reads lines and contexts, where `running` is what the switch has: with a bridge go its ports, with a port its interfaces.
+    /// Reads lines and contexts for a switch with the configuration `running`: with a bridge go its ports, with a port its interfaces.
     ///
     /// # Errors
-    /// -32084 for a line that no switch has, with the line.
+    /// -32084 for a line of no switch, with the line.
     pub fn read(text: &str, running: &Self) -> Result<Self, Fault> {
         let mut config = Self::default();
         let mut context = None;
@@ -57,7 +57,7 @@ impl SwitchConfig {
         Ok(config)
     }
 
-    /// The text, in which everything has one form only.
+    /// The text in its only form.
     pub fn write(&self) -> String {
         let mut text = String::new();
         for (name, columns) in &self.bridges {
@@ -97,7 +97,7 @@ impl SwitchConfig {
         all.collect()
     }
 
-    /// A port of its own, which each bridge has, with nothing to say about.
+    /// Checks for the own port of a bridge, without settings.
     fn is_plain_local(&self, name: &str, port: &SwitchPort) -> bool {
         port.bridge == name && port.columns.is_empty() && port.interfaces.len() == 1 && port.interfaces.contains(name)
     }
@@ -172,7 +172,7 @@ impl SwitchConfig {
         kind.set(name, values, columns)
     }
 
-    /// Fills in what goes without saying, and lets go of what belongs to something that is gone.
+    /// Fills in defaults, and lets go of ports and interfaces of a removed bridge or port.
     fn complete(&mut self, running: &Self) -> Result<(), Fault> {
         for bridge in self.bridges.keys() {
             let own = self.ports.entry(bridge.clone()).or_default();

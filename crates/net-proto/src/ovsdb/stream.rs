@@ -9,7 +9,7 @@ use crate::fault::{Code, Fault};
 pub struct OvsdbStream {
     limit: usize,
     bytes: Vec<u8>,
-    /// Begin of the present value, and the first byte that was not looked at.
+    /// Begin of the present value, and the next byte to look at.
     start: usize,
     at: usize,
     depth: usize,
@@ -25,7 +25,7 @@ pub enum OvsdbMessage {
         id: u64,
         result: Result<Value, String>,
     },
-    /// Question whether somebody is there, with the message that answers.
+    /// Question for a sign of life, with the answer to send.
     Echo(String),
     Other,
 }
@@ -48,7 +48,7 @@ impl OvsdbStream {
     /// The next message; `None` until more bytes came.
     ///
     /// # Errors
-    /// -32082: the bytes are no JSON objects, or one is too long.
+    /// -32082: the bytes are no JSON objects, or an object is too long.
     pub fn message(&mut self) -> Result<Option<OvsdbMessage>, Fault> {
         while let Some(byte) = self.bytes.get(self.at).copied() {
             self.at += 1;

@@ -14,14 +14,14 @@ use crate::fault::{Code, Fault};
 const TABLES: [&str; 5] = ["Open_vSwitch", "Bridge", "Port", "Interface", "Mirror"];
 /// Begin of the keys under which names of VLANs are kept.
 const VLAN_NAME: &str = "vlan-name-";
-/// Columns with rows of other tables, which would not come back with a bridge or a port.
+/// Columns with rows of other tables, lost with a bridge or a port.
 const OF_BRIDGE: [&str; 7] = ["controller", "mirrors", "netflow", "sflow", "ipfix", "auto_attach", "flow_tables"];
 const OF_PORT: [&str; 1] = ["qos"];
 
-/// Candidate of lines on these rows, in the one form of such lines.
+/// Candidate of lines on these rows, in the only form of such lines.
 ///
 /// # Errors
-/// -32084 for lines that no switch has, and for removals that a rollback could not undo.
+/// -32084 for lines of no switch, and for removals beyond a rollback.
 pub fn tried(rows: &SwitchRows, edits: Vec<String>, text: &str) -> Result<TriedEdits, Fault> {
     let running = rows.config();
     let candidate = SwitchConfig::read(text, &running)?;
@@ -39,7 +39,7 @@ pub struct SwitchRows {
     mirrors: Vec<Value>,
 }
 
-/// Parameters of `transact` that read all rows of a switch at one moment.
+/// Parameters of `transact` for a read of all rows of a switch at the same moment.
 pub fn read_rows() -> Value {
     let reads = TABLES.iter().map(|table| json!({ "op": "select", "table": table, "where": [] }));
     std::iter::once(json!(DATABASE)).chain(reads).collect()
@@ -116,12 +116,12 @@ impl SwitchRows {
         self.root["ovs_version"].as_str().unwrap_or("of no known version: the switch itself does not run")
     }
 
-    /// Has the switch taken over what the database holds?
+    /// Has the switch taken over the rows of the database?
     pub fn is_taken(&self) -> bool {
         self.root["cur_cfg"].as_i64() >= self.root["next_cfg"].as_i64()
     }
 
-    /// Words of the switch about an interface that it can't use and that differs between two configurations.
+    /// Words of the switch about an unusable interface, among those with a difference between two configurations.
     pub fn flaw(&self, from: &SwitchConfig, to: &SwitchConfig) -> Option<String> {
         let (old, new) = (from.users(), to.users());
         let is_changed = |name: &String| {
@@ -132,7 +132,7 @@ impl SwitchRows {
         told.filter_map(|(name, row)| Some(format!("interface {name}: {}", row["error"].as_str()?))).next()
     }
 
-    /// Checks that a rollback brings back all of the bridges and ports that a change from `from` to `to` removes.
+    /// Checks for a way back of all bridges and ports without a place in `to`.
     ///
     /// # Errors
     /// -32084, with the port or bridge.
@@ -192,7 +192,7 @@ struct Operations<'a> {
     rows: &'a SwitchRows,
     waits: Vec<Value>,
     changes: Vec<Value>,
-    /// References to rows that this transaction makes.
+    /// References to new rows.
     made: BTreeMap<(&'static str, String), Value>,
 }
 
@@ -210,7 +210,7 @@ impl Operations<'_> {
         made.or_else(|| Some(json!(["uuid", id(self.present(table, name)?)?])))
     }
 
-    /// Inserts a row or changes the columns that differ. A row that somebody else has removed stays removed.
+    /// Inserts a row or changes the columns that differ. A row removed by somebody else stays removed.
     fn row(
         &mut self,
         table: &'static str,
@@ -324,7 +324,7 @@ impl Operations<'_> {
     }
 }
 
-/// Keys with another value in one than in the other.
+/// Keys with different values in the two.
 fn differing<'a, K: Ord, V: PartialEq>(one: &'a BTreeMap<K, V>, other: &'a BTreeMap<K, V>) -> Vec<&'a K> {
     let all: BTreeSet<&K> = one.keys().chain(other.keys()).collect();
     all.into_iter().filter(|key| one.get(key) != other.get(key)).collect()
@@ -342,7 +342,7 @@ fn by_id(row: &Value) -> Value {
     json!([["_uuid", "==", row["_uuid"]]])
 }
 
-/// Identifiers of the rows that a cell refers to.
+/// Identifiers of the rows in a cell.
 pub(super) fn references(cell: &Value) -> Vec<&str> {
     if cell.get(0).is_some_and(|kind| kind == "uuid") {
         return cell.get(1).and_then(Value::as_str).into_iter().collect();

@@ -2,9 +2,9 @@
 
 use agent_proto::card::{AgentCard, Binding};
 use agent_proto::fault::AgentFault;
-use agent_proto::operation::Operation;
-use agent_proto::part::Part;
-use agent_proto::turn::Turn;
+use agent_proto::operation::AgentRequest;
+use agent_proto::part::MessagePart;
+use agent_proto::turn::AgentTurn;
 
 /// Most bytes of a turn here.
 const MOST: usize = 1 << 20;
@@ -23,9 +23,9 @@ pub(super) fn card(data: &[u8]) {
 
 /// Answers, one on each line: a turn holds no more than it may, and every part that it holds can be written and read again.
 pub(super) fn turn(data: &[u8]) {
-    let mut turn = Turn::new(MOST, None, None);
+    let mut turn = AgentTurn::new(MOST, None, None);
     for line in data.split(|byte| *byte == b'\n') {
-        let answer = Operation::read(Binding::JsonRpc, 200, 1, line).unwrap_or(line);
+        let answer = AgentRequest::read(Binding::JsonRpc, 200, 1, line).unwrap_or(line);
         if turn.handle_reply(answer).is_err() && turn.handle_task(answer).is_err() {
             assert!(AgentFault::from_rest(line).message.chars().count() <= 2_000);
         }
@@ -34,6 +34,6 @@ pub(super) fn turn(data: &[u8]) {
     for part in parts {
         let mut text = String::new();
         part.write(&mut text);
-        assert_eq!(Part::read(text.as_bytes()).as_ref(), Some(part));
+        assert_eq!(MessagePart::read(text.as_bytes()).as_ref(), Some(part));
     }
 }
