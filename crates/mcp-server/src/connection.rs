@@ -10,10 +10,11 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use crate::line::{self, LONGEST_MESSAGE, LineRead};
 use crate::protocol::{self, RESERVED, STATELESS};
 use crate::request::{Era, LEVELS, Request, reserved};
 use crate::server::{Refusal, Server};
@@ -25,10 +26,6 @@ const WAITING: usize = 256;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Most requests of one client under way.
 const UNDER_WAY: usize = 256;
-/// Bytes of the longest message read.
-const LINE_LIMIT: u64 = 4 << 20;
-/// Bytes of the longest message that a client may send.
-pub const LONGEST_MESSAGE: usize = (4 << 20) - 1;
 
 /// Input of the writer: a message, or the end.
 type Line = Option<String>;
@@ -167,9 +164,14 @@ impl Connection {
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
         loop {
-            line.clear();
-            if (&mut input).take(LINE_LIMIT).read_until(b'\n', &mut line).await? == 0 {
-                return Ok(());
+            match line::read(&mut input, &mut line).await? {
+                LineRead::End => return Ok(()),
+                LineRead::Whole => {}
+                LineRead::TooLong => {
+                    let message = format!("a message has at most {LONGEST_MESSAGE} bytes: send less at once");
+                    self.refuse(line::id_at_front(&line), Refusal::Rpc { code: -32600, message, data: None }).await;
+                    continue;
+                }
             }
             match serde_json::from_slice::<Value>(&line) {
                 Ok(Value::Object(mut message)) if server.closes() && message.get("method").is_some_and(|method| method == "close") => {

@@ -2,12 +2,14 @@
 //! that change. Messages are trees of values here; no part of the gateway's own path.
 
 mod connection;
+mod line;
 mod protocol;
 mod request;
 mod server;
 mod subscriptions;
 
-pub use connection::{Connection, LONGEST_MESSAGE, run};
+pub use connection::{Connection, run};
+pub use line::LONGEST_MESSAGE;
 pub use request::{Era, Question, Reply, Request};
 pub use server::{About, Arguments, Keeping, Refusal, Server, arguments, failed, number_of, structured, text, text_of};
 pub use subscriptions::{Change, UpdateExtras};

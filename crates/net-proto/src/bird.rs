@@ -1,7 +1,23 @@
 //! Answers of `birdc`, and the name that a configuration of BIRD has for the change that made it. Runs nothing.
 
+use crate::fault::{Code, Fault};
+
 /// Constant with the name of the running change.
 const MARKER: &str = "BANYAN_CHANGE";
+
+/// Checks a command of a caller, whose words become arguments of `birdc`.
+///
+/// # Errors
+/// -32083 for a word that could be an option.
+pub fn check_command(command: &str) -> Result<(), Fault> {
+    match command.split_whitespace().find(|word| word.starts_with('-')) {
+        None => Ok(()),
+        Some(option) => {
+            let detail = format!("`{option}` could be an option of birdc: leave out words that begin with `-`");
+            Err(Fault::new(Code::AccessDenied, detail).at(command))
+        }
+    }
+}
 
 /// Command for the name of the running change.
 pub fn asking_for_change() -> String {
@@ -62,6 +78,16 @@ fn last_line(change: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nm_12_no_word_of_a_command_is_an_option() {
+        for command in ["show protocols all -s /other.ctl", "-v", "show route --", "show \u{a0}-l"] {
+            let fault = check_command(command).unwrap_err();
+            assert_eq!((fault.code, fault.path.as_deref()), (Code::AccessDenied, Some(command)));
+            assert!(fault.detail.contains("option of birdc"), "{}", fault.detail);
+        }
+        assert_eq!(check_command("show route for 10.1.2.3 table my-table"), Ok(()));
+    }
 
     #[test]
     fn nm_02_an_answer_of_bird_stands_below_its_greeting() {

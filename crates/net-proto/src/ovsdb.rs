@@ -7,7 +7,7 @@ mod counters;
 mod stream;
 mod transaction;
 
-pub use config::SwitchConfig;
+pub use config::{SwitchConfig, canonical_line};
 pub use counters::{SwitchInterface, vlans};
 pub use stream::{OvsdbMessage, OvsdbStream, request};
 pub use transaction::{SwitchRows, answers, read_rows, settle, tried};

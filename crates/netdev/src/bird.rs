@@ -42,6 +42,7 @@ impl Bird {
 
     /// Answer to one command. BIRD itself takes only reads in this mode.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
+        bird::check_command(command)?;
         let output = self.birdc(&["-r"], command).await?;
         let text = bird::answer(&output.stdout);
         match self.dialect.fault(command, text) {
@@ -77,14 +78,22 @@ impl Bird {
         if seconds == 0 {
             return Err(Fault::new(Code::ConfirmedCommitTimeout, "the device took longer than the window, so nothing was applied"));
         }
+        let status = self.birdc(&[], "configure status").await?;
+        if bird::is_unconfirmed(&status.stdout) {
+            let detail = "locked: a configuration of somebody else waits in BIRD for its confirmation, so nothing was applied";
+            return Err(Fault::new(Code::AccessDenied, detail).retryable());
+        }
         let file = self.applied();
         self.write(&file, &bird::with_change(text, token))?;
         let done = self.birdc(&[], &format!("configure \"{}\" timeout {seconds}", file.display())).await?;
         if done.is_success { Ok(()) } else { Err(self.wrong(&file, &done)) }
     }
 
-    /// Confirms the change to BIRD.
-    pub(crate) async fn confirm(&self) -> Result<(), Fault> {
+    /// Confirms the change to BIRD, where BIRD runs the change: the command itself would confirm the configuration of anybody.
+    pub(crate) async fn confirm(&self, token: &str) -> Result<(), Fault> {
+        if self.running_change().await?.as_deref() != Some(token) {
+            return Err(Fault::new(Code::InvalidParams, "BIRD runs another configuration than the change, so nothing was confirmed"));
+        }
         let done = self.birdc(&[], "configure confirm").await?;
         if done.is_success && bird::is_confirmed(&done.stdout) {
             return Ok(());
@@ -148,15 +157,21 @@ impl Bird {
     }
 
     async fn birdc(&self, options: &[&str], command: &str) -> Result<ProgramOutput, Fault> {
-        let mut program = vec![self.program.as_str(), "-s", &self.socket];
-        program.extend(options);
-        program.extend(command.split(' ').filter(|word| !word.is_empty()));
-        let output = run(&program, self.timeout, None).await?;
+        let output = run(&self.arguments(options, command), self.timeout, None).await?;
         if output.stderr.contains("Unable to connect") || output.stdout.is_empty() {
             let said = last(&output.stderr).to_owned();
             return Err(Fault::new(Code::Unreachable, format!("BIRD does not answer at {}: {said}", self.socket)).retryable());
         }
         Ok(output)
+    }
+
+    /// The program with its arguments. No word of the command is an option, wherever it stands.
+    fn arguments<'all>(&'all self, options: &[&'all str], command: &'all str) -> Vec<&'all str> {
+        let mut all = vec![self.program.as_str(), "-s", &self.socket];
+        all.extend(options);
+        all.push("--");
+        all.extend(command.split(' ').filter(|word| !word.is_empty()));
+        all
     }
 
     /// The fault of a refused configuration.
@@ -177,4 +192,27 @@ fn read(file: &Path) -> Result<String, Fault> {
         return Err(unread(format!("it is longer than {LONGEST} bytes")));
     }
     std::fs::read_to_string(file).map_err(|error| unread(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bird() -> Bird {
+        Bird::new(&DeviceSettings::new("b"), Dialect::named("bird").unwrap())
+    }
+
+    #[test]
+    fn nm_12_options_of_birdc_end_before_the_command() {
+        let bird = bird();
+        let all = bird.arguments(&["-r"], "show protocols  all -s /other.ctl");
+        let expected = ["/usr/sbin/birdc", "-s", "/run/bird/bird.ctl", "-r", "--", "show", "protocols", "all", "-s", "/other.ctl"];
+        assert_eq!(all, expected);
+    }
+
+    #[tokio::test]
+    async fn nm_12_a_command_with_an_option_is_never_run() {
+        let fault = bird().exec("show protocols all -s /other.ctl").await.unwrap_err();
+        assert_eq!(fault.code, Code::AccessDenied);
+    }
 }

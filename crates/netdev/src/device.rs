@@ -60,6 +60,7 @@ impl Device {
             return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
         }
         let site = self.site(request);
+        site.present_role().map_err(|fault| unread(request.era, &self.clean(fault)))?;
         let errand = self.errand(&site, request);
         let step = errand.step(name, params).await.map_err(|fault| unread(request.era, &self.clean(fault)))?;
         errand.streamed(step).await
@@ -87,8 +88,9 @@ impl Server for Device {
         }
     }
 
+    /// The gate's connection is that of all its callers: none of them ends it for the others.
     fn closes(&self) -> bool {
-        true
+        !self.is_for_gate
     }
 
     fn capabilities(&self, era: Era) -> Value {
@@ -110,6 +112,9 @@ impl Server for Device {
 
     async fn call(&self, request: &Request, tool: &str, arguments: &Arguments) -> Result<Value, Refusal> {
         let site = self.site(request);
+        if let Err(fault) = site.present_role() {
+            return refused(request.era, &self.clean(fault));
+        }
         if tools::is_read(tool) {
             let read = tools::call(&site, tool, arguments).await;
             return read.or_else(|fault| refused(request.era, &self.clean(fault)));
@@ -163,6 +168,9 @@ impl Server for Device {
             return None;
         }
         let (site, params) = (self.site(request), params.clone());
+        if let Err(fault) = site.present_role() {
+            return Some(Err(unread(request.era, &self.clean(fault))));
+        }
         let done = tokio::spawn(async move { tools::write(&site, &params).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the write broke off: {error}"))));
         Some(done.map_err(|fault| unread(request.era, &self.clean(fault))))
@@ -175,12 +183,17 @@ impl Server for Device {
 
     async fn prompt(&self, request: &Request, name: &str, params: &Map<String, Value>) -> Result<Value, Refusal> {
         let site = self.site(request);
+        site.present_role().map_err(|fault| unread(request.era, &self.clean(fault)))?;
         let errand = self.errand(&site, request);
         let step = errand.step(name, params).await.map_err(|fault| unread(request.era, &self.clean(fault)))?;
         errand.result(step).await
     }
 
     async fn completions(&self, reference: &str, argument: &str, typed: &str) -> Vec<String> {
+        // Nobody says here who asks.
+        if self.site.rules.has_roles() {
+            return Vec::new();
+        }
         prompts::complete(&self.site, reference, argument, typed).await
     }
 }

@@ -98,7 +98,7 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Netconf(netconf) => netconf.confirm(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
         DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
-        DeviceWay::Bird(bird) => bird.confirm().await,
+        DeviceWay::Bird(bird) => bird.confirm(persist(change)?).await,
         DeviceWay::Frr(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
     }
 }

@@ -51,6 +51,9 @@ async fn serve_one(stream: UnixStream, served: &ServedDevices, state: &Path, com
     let (reader, writer) = stream.into_split();
     let (mut reader, mut line) = (BufReader::new(reader), Vec::new());
     (&mut reader).take(OPENING).read_until(b'\n', &mut line).await?;
+    if !line.ends_with(b"\n") {
+        return Err(io::Error::other("the first line is too long"));
+    }
     let DeviceOpening { args, env } = serde_json::from_slice(&line)?;
     let argument = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));
     if let Some(group) = argument("--group") {

@@ -160,7 +160,13 @@ impl Receiver {
         let counted = Arc::clone(&inbox);
         // What the system holds for a socket is little: a burst waits here, while the messages before are read.
         tokio::spawn(async move {
-            while let Some((_, mut bytes)) = mailbox.receive(&counted).await {
+            loop {
+                let received = tokio::select! {
+                    // The device has other settings now, or is gone.
+                    () = sender.closed() => return,
+                    received = mailbox.receive(&counted) => received,
+                };
+                let Some((_, mut bytes)) = received else { return };
                 bytes.truncate(LONGEST);
                 if sender.try_send(bytes).is_err() {
                     counted.lose(1);

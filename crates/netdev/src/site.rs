@@ -12,7 +12,7 @@ use net_proto::change::{
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
-use net_proto::ovsdb::tried;
+use net_proto::ovsdb::{canonical_line, tried};
 use net_proto::redact::{MARK, Redactor};
 use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
@@ -477,7 +477,9 @@ impl Site {
             }
             // A text is put in a file, where no line leads out of it.
             let line = if self.backend.is_text() { line } else { self.dialect.config_line(line)? };
-            role.permit(DeviceAction::ConfigLine(line))?;
+            // A switch reads quotes and escapes, and rules know the line without them.
+            let form = self.backend.ovs().map(|_| canonical_line(line)).transpose()?;
+            role.permit(DeviceAction::ConfigLine(form.as_deref().unwrap_or(line)))?;
         }
         Ok(())
     }
@@ -491,3 +493,6 @@ pub(crate) fn forget(file: &Path) {
 fn unwritten(error: &std::io::Error) -> Fault {
     Fault::new(Code::HardwareFailure, format!("the record of the change can't be written, so nothing was changed: {error}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ def reads(report, device):
     shown = device.call("network.cli.exec", cmd="show protocols all")
     report.check("NM-02: bird: commands are answered", "static1" in shown.get("stdout", "") and "Route change stats" in shown["stdout"], str(shown)[:600])
     report.check("NM-02: bird: routes are shown", "10.1.0.0/16" in device.call("network.cli.exec", cmd="show route for 10.1.2.3").get("stdout", ""))
-    for command in ("configure", "down", "disable all", "show route; down", "eval 1", "debug all all"):
+    for command in ("configure", "down", "disable all", "show route; down", "eval 1", "debug all all", f"show status -s {HOME}/other.ctl"):
         code, detail = device.code("network.cli.exec", cmd=command)
         report.check(f"NM-12: bird: {command!r} is refused", code == -32083, f"{code} {detail}")
     pulled = device.call("network.file.pull", filename="running-config")
@@ -95,6 +95,29 @@ def changes(report, device):
     report.check("NM-09: bird: it runs what was confirmed", "static2" in again and "BANYAN" not in again, again)
 
 
+def foreign(report, device):
+    """NM-09: a configuration that somebody else applied under BIRD's timer is neither replaced nor confirmed."""
+    def birdc(*words):
+        return lab.sh("birdc", "-s", f"{HOME}/ctl", "configure", *words)
+
+    other, before = HOME / "other.conf", (HOME / "bird.conf").read_text()
+    other.write_text(BASE.replace("10.1.0.0/16", "10.7.0.0/16"))
+    birdc(f'"{other}"', "timeout", "60")
+    device.call("network.file.push", filename="candidate-config", content=BASE)
+    code, detail = device.code("network.commit", confirmed=30)
+    report.check("NM-09: bird: somebody else's timer locks", code == -32083 and "locked" in detail, f"{code} {detail}")
+    report.check("NM-09: bird: and still runs", "10.7.0.0/16" in routes() and "unconfirmed" in birdc("status"), routes())
+    birdc("undo")
+    device.call("network.file.push", filename="candidate-config", content=BASE)
+    device.call("network.commit", confirmed=30)
+    birdc(f'"{other}"', "timeout", "60")
+    code, detail = device.code("network.commit", confirm=True)
+    report.check("NM-09: bird: a confirmation of another configuration is refused", code in (-32086, -32602), f"{code} {detail}")
+    report.check("NM-09: bird: and that still waits", "10.7.0.0/16" in routes() and "unconfirmed" in birdc("status"), routes())
+    birdc(f'"{HOME}/bird.conf"')
+    report.equal("NM-09: bird: its file was never another", (HOME / "bird.conf").read_text(), before)
+
+
 def forget(report, gateway):
     """NM-09: a change that nobody confirms; the configuration file before."""
     device, before = Device(gateway, "bird"), (HOME / "bird.conf").read_text()
@@ -123,3 +146,4 @@ def run(report, gateway):
     device = Device(gateway, "bird")
     report.guard("bird/reads", lambda: reads(report, device))
     report.guard("bird/changes", lambda: changes(report, device))
+    report.guard("bird/foreign", lambda: foreign(report, device))

@@ -71,6 +71,14 @@ def roles(report, gateway, name):
     report.equal(f"NM-12: {name}: each principal has a role of its own", [[code(who, path) for path in (interfaces, system, nacm)] for who in (ada, bob, eve)],
                  [[0, 0, -32083], [0, -32083, -32083], [-32083] * 3])
     report.equal(f"NM-12: {name}: whoever claims to be another has the own role", [code(who, system, claim) for who in (ada, bob, eve)], [0, -32083, -32083])
+
+    def read(who, uri):
+        error = who.wire.call("resources/read", {"uri": f"network:///{uri}"}).error
+        return (error.get("data") or {}).get("networkCode", error["code"]) if error else 0
+
+    report.equal(f"NM-12: {name}: whom no role names reads no resource", [read(who, "capabilities") for who in (ada, bob, eve)], [0, 0, -32083])
+    report.equal(f"NM-12: {name}: events, which may tell of any path, want a right to all paths",
+                 [read(who, "stream/netconf") for who in (ada, bob, eve)], [-32083] * 3)
     refused = bob.code("network.yang.edit", edit=edit)
     report.check(f"NM-12: {name}: a role that is read-only changes nothing", refused[0] == -32083 and "read-only" in refused[1], str(refused))
     refused = eve.code("network.yang.edit", edit=edit)

@@ -21,6 +21,11 @@ backend = "ovs"
 socket = "{HOME}/db.sock"
 longest_window = "60s"
 command_timeout = "2s"
+
+[device.ruled]
+backend = "ovs"
+socket = "{HOME}/db.sock"
+deny_lines = ["port e2", "tag 30"]
 """
 
 
@@ -103,6 +108,16 @@ def refused(report, device):
     vsctl("clear", "port", "e3", "tag")
 
 
+def ruled(report, device):
+    """NM-12: quotes and escapes hide no line from the rules of the device."""
+    for lines in (["port e2", "no trunks"], ['port "e2"', "no trunks"], ['no port "\\u00652"'], ["port e1", '"t\\u0061g" 30'], ["port e1", 'tag "30"'], ["port e1", "tag 030"]):
+        code, detail = device.code("network.cli.configure", commands=lines)
+        report.check(f"NM-12: ovs: {lines} pass by no rule", code == (-32084 if "tag 030" in lines else -32083), f"{code} {detail}")
+    shown = device.change('port "e1"', "tag 31")
+    report.check("NM-12: ovs: and what no rule forbids is taken", "+ tag 31" in shown["diff"], str(shown))
+    device.call("network.rollback")
+
+
 def changes(report, device):
     """NM-09: a change is shown, applied as one transaction, taken back without the work of others, and kept."""
     before = held()
@@ -172,6 +187,7 @@ def run(report):
         device = Device(gateway, "switch")
         report.guard("ovs/reads", lambda: reads(report, gateway, device))
         report.guard("ovs/refused", lambda: refused(report, device))
+        report.guard("ovs/ruled", lambda: ruled(report, Device(gateway, "ruled")))
         report.guard("ovs/changes", lambda: changes(report, device))
         report.guard("ovs/wizard", lambda: wizard(report, gateway))
         report.guard("ovs/killed", lambda: killed(report, gateway))

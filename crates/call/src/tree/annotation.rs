@@ -12,7 +12,7 @@ use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, Wishes, key};
 use mesh_proto::route_cursor::PREFIX;
-use policy::approval::{Mode, Risk};
+use policy::approval::{Cause, Mode, Risk};
 use telemetry::metrics::ToolSlot;
 
 use crate::tree::role::Role;
@@ -113,6 +113,12 @@ impl ToolFacts {
     /// Risk by annotation and configuration.
     pub fn risk(&self) -> Risk {
         Risk { mutable: self.annotation.mutable, reversible: self.annotation.reversible, listed: self.configured.listed }
+    }
+
+    /// Causes for asking a person about a call of a tool in this mode. Without any word about the tool, the worst is assumed.
+    pub fn causes(noted: Option<&Self>, mode: Mode, by_policy: bool) -> Vec<Cause> {
+        let risk = noted.map_or(Risk { mutable: true, reversible: false, listed: false }, Self::risk);
+        mode.causes(risk, by_policy, noted.is_some_and(Self::is_gated_below))
     }
 
     /// Checks if calls go without approval in this mode only because of the server's own claims.

@@ -3,21 +3,24 @@
 //! A refused name and an unknown name are told alike: with the same code, the same words, and an id of a decision. Only the owner learns
 //! the difference by the id (`banyan explain ID`).
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use banyan_model::{Method, Segment};
 use config::resolved::{MountGroup, Policy};
 use mcp_proto::envelope::Request;
-use mcp_proto::glob::Glob;
 use mcp_proto::json::Members;
 use policy::Effect;
-use policy::decide::{Action, Cause, Kind, Subject, Target, Traits, Verdict};
+use policy::approval::Mode;
+use policy::decide::{Action, Arguments, BadArguments, Cause, Kind, Subject, Target, Traits, Verdict};
 
 use crate::judge::gate::Gate;
 use crate::judge::policy as decided;
 use crate::judge::policy::{DecisionId, Facts};
+use crate::tree::annotation::ToolFacts;
 use crate::tree::caller::Caller;
+use crate::tree::catalog::{self, Offer};
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::standing::{EarlyDecision, Standing, tool_target};
 use crate::way::error::{CallError, DeniedCall};
@@ -70,17 +73,17 @@ pub fn authorize(gate: &Gate, tree: &Tree, request: &Request, mut resolved: Box<
 fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) -> Result<Option<Decision>, CallError> {
     // Anybody may show a proof for a call held by a gate below, and that gate judges the proof.
     let Some(rules) = tree.config.policy.as_ref().filter(|_| resolved.aim.method() != Method::Confirm) else { return Ok(None) };
-    let asking = RuleQuestion::new(gate, tree, rules, &resolved.caller);
+    let asking = RuleQuestion::new(gate, tree, rules, &resolved.caller, &resolved.params);
     let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
     let decision = match (offer, resolved.place) {
         (Some((branch, offer)), Some(place)) => {
             let known = asking.standing.tool(rules, tree, place, asking.profile());
             let known = known.map(|known| settled_before(known, rules, &resolved.aim));
-            asking.decide(known, &tool_target(branch, offer), &resolved.params, request)
+            asking.decide(known, &tool_target(branch, offer), request)
         }
         (_, _) => {
             let (action, name) = named(resolved, request);
-            asking.decide(None, &target(action, &resolved.branch, name), &resolved.params, request)
+            asking.decide(None, &target(action, &resolved.branch, name), request)
         }
     };
     decision.map(Some).map_err(|error| error.owned(resolved.branch.mount.config.name.as_str(), &resolved.name))
@@ -97,28 +100,47 @@ fn refused_members(
 ) -> BTreeMap<String, RefusedMember> {
     let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
     let Some((branch, offer)) = offer else { return BTreeMap::new() };
-    let hidden = tree.config.profiles.iter().find(|profile| profile.name == resolved.caller.scope.profile);
-    let is_hidden = |member: &Segment| {
-        let dotted = format!("{member}.{}", offer.local);
-        hidden.is_some_and(|profile| profile.exclude.iter().any(|glob| Glob::new(glob).matches(&dotted)))
-    };
-    let asking = tree.config.policy.as_ref().map(|rules| RuleQuestion::new(gate, tree, rules, &resolved.caller));
     let (named, params) = telling::members_named(&resolved.params, group.argument);
+    let profile = tree.profile(&resolved.caller.scope.profile);
+    let asking = tree.config.policy.as_ref().map(|rules| RuleQuestion::new(gate, tree, rules, &resolved.caller, &params));
     let asked = group.members.iter().filter(|member| named.as_ref().is_none_or(|named| named.contains(member.as_str())));
     let judged = asked.filter_map(|member| {
-        if is_hidden(member) {
+        let own = own_tool(tree, member, &offer.entry.key);
+        let dotted = format!("{member}.{}", own.map_or(&offer.local, |(_, own)| &own.local));
+        if profile.is_some_and(|profile| !catalog::allowed(&dotted, &profile.include, &profile.exclude)) {
             return Some((member.to_string(), RefusedMember { reason: "denied", decision: None }));
         }
-        let mut target = tool_target(branch, offer);
+        let (of, tool) = own.unwrap_or((branch, offer));
+        let mut target = tool_target(of, tool);
         target.mounts[0] = member.as_str();
-        let (reason, id) = match asking.as_ref()?.decide(None, &target, &params, request) {
-            Ok(decision) if !decision.is_gated() => return None,
-            Ok(decision) => ("gated", decision.id.to_string()),
-            Err(error) => ("denied", error.decided().map(|by| by.id.to_string()).unwrap_or_default()),
-        };
-        Some((member.to_string(), RefusedMember { reason, decision: Some(id) }))
+        let decision = asking.as_ref().map(|asking| asking.decide(None, &target, request));
+        let noted = own.and_then(|(_, own)| own.noted.as_deref());
+        refused_member(decision, mode_asks(tree, member, noted)).map(|refused| (member.to_string(), refused))
     });
     judged.collect()
+}
+
+/// Finds the member's own tool of this name, as its server lists it.
+fn own_tool<'a>(tree: &'a Tree, member: &Segment, key: &str) -> Option<(&'a Branch, &'a Offer)> {
+    let branch = tree.branch(member)?;
+    Some((branch, branch.catalog.tools.iter().find(|offer| offer.entry.key == key)?))
+}
+
+/// Checks if a call of this tool waits for a person, whatever the rules say.
+fn mode_asks(tree: &Tree, mount: &Segment, noted: Option<&ToolFacts>) -> bool {
+    let mode = tree.config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(mount));
+    !ToolFacts::causes(noted, mode, false).is_empty()
+}
+
+/// Reason to leave a member out, after the decision of the rules, if there are any.
+fn refused_member(decision: Option<Result<Decision, CallError>>, is_gated: bool) -> Option<RefusedMember> {
+    let (reason, decision) = match decision {
+        Some(Err(error)) => ("denied", Some(error.decided().map(|by| by.id.to_string()).unwrap_or_default())),
+        Some(Ok(decision)) if decision.is_gated() || is_gated => ("gated", Some(decision.id.to_string())),
+        None if is_gated => ("gated", None),
+        Some(Ok(_)) | None => return None,
+    };
+    Some(RefusedMember { reason, decision })
 }
 
 /// Decides about one of several things named by a request: a resource to read, or a task to follow. `None` without rules.
@@ -154,7 +176,7 @@ fn settled_before(known: EarlyDecision, rules: &Policy, aim: &Aim) -> EarlyDecis
 pub fn unfound(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller, error: CallError) -> CallError {
     let Some(rules) = &tree.config.policy else { return error };
     let shown = shown(request).unwrap_or_default();
-    let asking = RuleQuestion::new(gate, tree, rules, caller);
+    let asking = RuleQuestion::new(gate, tree, rules, caller, &request.params);
     let like = unknown(request, &shown);
     let action = match &like {
         Some(CallError::UnknownPrompt(_)) => Action::Prompt,
@@ -197,24 +219,27 @@ struct RuleQuestion<'a> {
     rules: &'a Policy,
     standing: Arc<Standing>,
     caller: &'a Caller,
+    params: &'a [u8],
+    /// Arguments as the rules see them, read once for all decisions.
+    arguments: OnceCell<Result<Arguments, BadArguments>>,
 }
 
 impl<'a> RuleQuestion<'a> {
-    fn new(gate: &'a Gate, tree: &Tree, rules: &'a Policy, caller: &'a Caller) -> Self {
-        Self { gate, rules, standing: tree.standing(caller), caller }
+    fn new(gate: &'a Gate, tree: &Tree, rules: &'a Policy, caller: &'a Caller, params: &'a [u8]) -> Self {
+        Self { gate, rules, standing: tree.standing(caller), caller, params, arguments: OnceCell::new() }
     }
 
     fn profile(&self) -> &str {
         &self.caller.scope.profile
     }
 
-    fn decide(&self, known: Option<EarlyDecision>, target: &Target<'_>, params: &[u8], request: &Request) -> Result<Decision, CallError> {
+    fn decide(&self, known: Option<EarlyDecision>, target: &Target<'_>, request: &Request) -> Result<Decision, CallError> {
         let known = known.unwrap_or_else(|| self.standing.foresee(self.rules, target, self.profile()));
         let verdict = match known {
             EarlyDecision::To(verdict) => verdict,
-            EarlyDecision::Open { .. } => Arc::new(self.evaluate(target, params)),
+            EarlyDecision::Open { .. } => Arc::new(self.evaluate(target)),
         };
-        let inputs = || self.inputs(target, params);
+        let inputs = || self.inputs(target);
         let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
         let id = self.gate.rules.decisions.keep(facts, &verdict);
         if verdict.effect != Effect::Deny {
@@ -224,8 +249,8 @@ impl<'a> RuleQuestion<'a> {
     }
 
     /// Inputs of the rules, for people, without possible secrets.
-    fn inputs(&self, target: &Target<'_>, params: &[u8]) -> BTreeMap<String, String> {
-        let arguments = Members::again(params).get("arguments").and_then(|raw| audit::shape::shape(raw).ok());
+    fn inputs(&self, target: &Target<'_>) -> BTreeMap<String, String> {
+        let arguments = Members::again(self.params).get("arguments").and_then(|raw| audit::shape::shape(raw).ok());
         let scopes = self.standing.subject.scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
         let mut all = vec![("arguments", arguments.unwrap_or_default()), ("profile", self.profile().to_owned()), ("scopes", scopes)];
         if target.action == Action::Call {
@@ -240,12 +265,12 @@ impl<'a> RuleQuestion<'a> {
         all.into_iter().filter(|(_, text)| !text.is_empty()).map(|(name, text)| (name.to_owned(), text)).collect()
     }
 
-    fn evaluate(&self, target: &Target<'_>, params: &[u8]) -> Verdict {
-        let raw = Members::again(params).get("arguments").unwrap_or(b"{}");
-        match self.rules.policies.arguments(raw) {
+    fn evaluate(&self, target: &Target<'_>) -> Verdict {
+        let read = || self.rules.policies.arguments(Members::again(self.params).get("arguments").unwrap_or(b"{}"));
+        match self.arguments.get_or_init(read) {
             Ok(arguments) => {
                 let now = decided::now(&self.rules.time_zone);
-                self.standing.decide(self.rules, target, self.profile(), &arguments, now)
+                self.standing.decide(self.rules, target, self.profile(), arguments, now)
             }
             Err(bad) => {
                 let cause = Cause::Error(bad.to_string().into());

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use banyan_model::Era;
 use config::resolved::Config;
 use mcp_proto::envelope::Answer;
-use policy::approval::{Call, Cause, End, Mode, Risk};
+use policy::approval::{Call, Cause, End, Mode};
 
 pub use crate::way::gate::confirm::{confirm, confirm_below};
 pub use crate::way::gate::told::Pending;
@@ -115,9 +115,7 @@ fn causes(config: &Config, reservation: &Reservation, noted: Option<&Arc<ToolFac
         return Vec::new();
     }
     let mode = config.gate.as_deref().map_or(Mode::Off, |gate| gate.mode_of(&resolved.branch.mount.config.name));
-    // Without any word about a tool, the worst is assumed.
-    let risk = noted.map_or(Risk { mutable: true, reversible: false, listed: false }, |noted| noted.risk());
-    let mut causes = mode.causes(risk, by_policy, noted.is_some_and(|noted| noted.is_gated_below()));
+    let mut causes = ToolFacts::causes(noted.map(Arc::as_ref), mode, by_policy);
     causes.extend(is_proposed.then_some(Cause::Proposal));
     causes
 }

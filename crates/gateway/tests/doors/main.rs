@@ -33,6 +33,8 @@ mod flooded;
 #[cfg(test)]
 mod greedy;
 #[cfg(test)]
+mod grouped;
+#[cfg(test)]
 mod guests;
 #[cfg(test)]
 mod held;

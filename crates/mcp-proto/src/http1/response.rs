@@ -69,7 +69,8 @@ impl Head {
                 Ok(httparse::Status::Complete(_) | httparse::Status::Partial) | Err(_) => return Err(HttpError::Head),
             };
             let status = parsed.code.unwrap_or_default();
-            if status == 101 {
+            // A number below 100 is no status (RFC 9110, section 15). No request here asks for another protocol.
+            if status < 100 || status == 101 {
                 return Err(HttpError::Head);
             }
             if (100..200).contains(&status) {

@@ -341,6 +341,10 @@ impl TreeWalk {
         attributes.sort_unstable();
         let name: &str = start.name().0;
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let begins = local.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        if !begins || !local.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
+            return Err("the XML has an element without a name".to_owned());
+        }
         let namespace = self.namespace(prefix).unwrap_or_default();
         if self.open.last().is_none_or(|above| above.namespace != namespace) {
             self.spend(&namespace)?;
@@ -404,6 +408,13 @@ mod tests {
     fn device() -> NetconfCapabilities {
         let uris = ["urn:if?module=ietf-interfaces", "urn:ip?module=ietf-ip", "urn:type?module=iana-if-type"];
         NetconfCapabilities { session: None, uris: uris.map(str::to_owned).into() }
+    }
+
+    #[test]
+    fn nm_08_an_element_without_a_name_is_refused() {
+        for text in ["<\n/>>", "<a><:/></a>", "<a><1/></a>", "<a><b=\"c\"/></a>"] {
+            assert!(XmlTree::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -194,7 +194,8 @@ pub(super) fn atoms(cell: &Value) -> Vec<&Value> {
 }
 
 fn number(word: &str, least: u64, most: u64) -> Result<String, String> {
-    let number = word.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
+    // A number has one form: rules on lines are judged by the text.
+    let number = word.parse::<u64>().ok().filter(|number| (least..=most).contains(number) && number.to_string() == word);
     number.map(|number| number.to_string()).ok_or_else(|| format!("`{word}` is no number from {least} to {most}"))
 }
 

@@ -116,7 +116,7 @@ impl SwitchConfig {
         }
         match kind.as_str() {
             "vlan" => match name.parse::<u16>() {
-                Ok(vlan @ 1..=4094) => Ok(Context::Vlan(vlan)),
+                Ok(vlan @ 1..=4094) if vlan.to_string() == *name => Ok(Context::Vlan(vlan)),
                 Ok(_) | Err(_) => Err("a VLAN is 1 to 4094".to_owned()),
             },
             "bridge" => {
@@ -213,6 +213,19 @@ impl SwitchConfig {
         }
         Ok(())
     }
+}
+
+/// The only form of a line, for whoever judges lines by their text: quotes only where a word needs them, and no other escapes than needed.
+///
+/// # Errors
+/// -32084 for a line without words that can be read.
+pub fn canonical_line(line: &str) -> Result<String, Fault> {
+    let line = line.trim();
+    if line.starts_with('!') {
+        return Ok(line.to_owned());
+    }
+    let words = words(line).map_err(|why| refused(line, why))?;
+    Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
 fn internal() -> Columns {

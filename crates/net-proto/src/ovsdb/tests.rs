@@ -103,6 +103,29 @@ fn nm_08_lines_that_no_switch_has_are_refused() {
 }
 
 #[test]
+fn nm_12_a_line_of_a_switch_has_one_form() {
+    for (line, form) in [
+        ("port \"uplink\"", "port uplink"),
+        ("t\\u0061g 30", "\"t\\\\u0061g\" 30"),
+        ("\"t\\u0061g\"  30", "tag 30"),
+        ("\"no\" \"p\\u006frt\"\"uplink\"", "no port uplink"),
+        (" name \"two words\"", "name \"two words\""),
+        ("! it's a \"comment", "! it's a \"comment"),
+        ("", ""),
+    ] {
+        assert_eq!(canonical_line(line), Ok(form.to_owned()), "{line}");
+    }
+    for line in ["port \"uplink", "\"t\\x61g\" 30"] {
+        assert_eq!(canonical_line(line).unwrap_err().code, Code::ConfigIncompatible, "{line}");
+    }
+    for lines in
+        [["port e1", " tag 030"], ["port e1", " tag +30"], ["port e1", " trunks 010"], ["vlan 010", " name x"], ["vlan +10", " name x"]]
+    {
+        assert_eq!(changed(&lines).unwrap_err().code, Code::ConfigIncompatible, "{lines:?}");
+    }
+}
+
+#[test]
 fn nm_09_ports_go_with_their_bridge() {
     assert_eq!(changed(&["no bridge br0"]).unwrap().write(), "vlan 10\n name guests\n");
     let wanted = changed(&["no port e1"]).unwrap();

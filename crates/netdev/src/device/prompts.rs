@@ -124,7 +124,11 @@ impl PromptErrand<'_> {
     }
 
     async fn running(&self, state: &PromptState) -> Result<Option<String>, Fault> {
-        if state.needs_running() { self.site.backend.running().await.map(Some) } else { Ok(None) }
+        if !state.needs_running() {
+            return Ok(None);
+        }
+        self.site.may_read_whole()?;
+        self.site.backend.running().await.map(Some)
     }
 }
 

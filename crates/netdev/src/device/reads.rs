@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use net_proto::fault::{Code, Fault};
+use net_proto::role::DeviceAction;
 use serde_json::{Value, json};
 
 use super::{capabilities, crash, machine, objects, routes, streams, switch};
@@ -137,12 +138,15 @@ impl<'a> Answers<'a> {
             return Ok(None);
         }
         let (path, query) = parts(uri);
+        may_follow(self.site, matches!(uri, streams::TRAPS | streams::EVENTS))?;
         if let Some(snmp) = self.site.backend.snmp().filter(|_| objects::is_one(path)) {
+            may_follow(self.site, true)?;
             let kind = if path.starts_with("system/") { JSON } else { DATA };
             let content = objects::content(snmp, path).await?;
             return Ok(content.map(|content| structured(self.site, uri, kind, content, None)));
         }
         if let Some(ovs) = self.site.backend.ovs().filter(|_| switch::is_one(path)) {
+            self.site.may_show("show interface")?;
             return Ok(switch::content(ovs, path).await?.map(|content| structured(self.site, uri, DATA, content, None)));
         }
         let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
@@ -202,6 +206,13 @@ impl<'a> Answers<'a> {
         self.tables.insert(command, table.clone());
         table
     }
+}
+
+/// Holds a resource without a command or a path of its own against the rules. Messages of a device may tell of any path, so rules on paths
+/// want a right to read the whole.
+pub(super) fn may_follow(site: &Site, tells_of_all: bool) -> Result<(), Fault> {
+    let role = site.present_role()?;
+    if tells_of_all { role.permit(DeviceAction::ReadPath("/")) } else { Ok(()) }
 }
 
 /// Command behind a routing table.

@@ -115,6 +115,10 @@ pub(super) fn update(site: &Site, uri: &str, tail: &LogTail, next: &mut u64) -> 
     if lines.is_empty() && dropped == 0 {
         return None;
     }
+    // An update goes to whoever follows. Where callers differ in rights, or nobody here has this one, a read tells them apart.
+    if site.rules.has_roles() || reads::may_follow(site, matches!(uri, TRAPS | EVENTS)).is_err() {
+        return Some(Map::from_iter([("dropped".to_owned(), dropped.into())]));
+    }
     let time = lines.iter().rev().find_map(|line| u64::try_from(line.message.time?).ok()).map(written);
     let item = contents(site, uri, lines.iter().map(|line| line.line.as_str()), &json!({ "dropped": dropped, "sourceTime": time }));
     Some(Map::from_iter([("contents".to_owned(), json!([item])), ("dropped".to_owned(), dropped.into())]))

@@ -181,7 +181,8 @@ impl Watch {
             return None;
         }
         let contents = observed.ok().flatten().map(|observed| observed.result["contents"].clone());
-        let small = contents.filter(|contents| contents.to_string().len() <= LARGEST);
+        // An update goes to whoever follows, so a device with roles leaves the content to a read, which is judged.
+        let small = contents.filter(|contents| !self.site.rules.has_roles() && contents.to_string().len() <= LARGEST);
         Some(small.map(|contents| ("contents".to_owned(), contents)).into_iter().collect())
     }
 

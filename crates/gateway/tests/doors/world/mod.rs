@@ -70,7 +70,12 @@ impl World {
 
     /// Starts a gate on an existing state directory.
     pub(crate) async fn start_in(state: tempfile::TempDir, toml: &str) -> Self {
-        let gateway = Gateway::start(parse(toml), state.path().to_owned());
+        Self::of_config(state, parse(toml)).await
+    }
+
+    /// Starts the gate of a configuration that no text of a file says.
+    pub(crate) async fn of_config(state: tempfile::TempDir, config: Config) -> Self {
+        let gateway = Gateway::start(config, state.path().to_owned());
         Self::serving(gateway, TcpListener::bind("127.0.0.1:0").await.unwrap(), state).await
     }
 
