@@ -36,7 +36,7 @@ pub struct Conversation {
     heard: usize,
 }
 
-/// AnswerSource of the next answer.
+/// Source of the next answer.
 enum AnswerSource {
     /// A request before its way.
     Unsent(AgentRequest),

@@ -14,7 +14,7 @@ use call::tree::port::UpstreamError;
 use config::resolved::Remote;
 use config::secret::Sources;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 use mcp_proto::hidden;
 use mcp_proto::sse::Decoder;
 use reqwest::{Client, RequestBuilder, Response, redirect};
@@ -88,7 +88,13 @@ impl AgentWire {
         };
         let builder = Client::builder().redirect(redirect::Policy::none()).no_proxy().connect_timeout(CONNECTING);
         let client = builder.tls_backend_preconfigured(ClientConfig::clone(&tls)).build().map_err(|error| unreachable(cause(error)))?;
-        Ok(Self { client, url: remote.url.clone(), headers: headers(remote, sources)?, limit, ids: AtomicU64::new(1) })
+        Ok(Self {
+            client,
+            url: remote.url.clone(),
+            headers: remote.header_map(sources).map_err(unreachable)?,
+            limit,
+            ids: AtomicU64::new(1),
+        })
     }
 
     /// Fetches the card.
@@ -237,19 +243,6 @@ fn card_url(url: &Url) -> Url {
         card.set_path(&format!("{}{WELL_KNOWN}", url.path().trim_end_matches('/')));
     }
     card
-}
-
-fn headers(remote: &Remote, sources: &dyn Sources) -> Result<HeaderMap, UpstreamError> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &remote.headers {
-        let secret = value.resolve(sources).map_err(|error| UpstreamError::Unreachable(error.to_string()))?;
-        let bad = || UpstreamError::Unreachable(format!("its configured header `{name}` is not a legal HTTP header"));
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-        let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-    Ok(headers)
 }
 
 async fn read(mut response: Response, limit: usize) -> Result<Bytes, UpstreamError> {

@@ -10,7 +10,7 @@ use banyan_model::Era;
 use bytes::Bytes;
 use config::resolved::{self, ClientTls, Hosts, Process, Remote, Transport};
 use futures_util::future::BoxFuture;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::HeaderMap;
 use mcp_proto::client::{Handshake, HandshakeError, Identity, Negotiated, Pipe, Step};
 use mcp_proto::envelope::{Answer, Message};
 use mcp_proto::era::STATELESS;
@@ -199,15 +199,7 @@ impl Dialer {
     }
 
     fn wire(&self, mount: &Arc<Mount>, remote: &Remote, inbox: Inbox) -> Result<HttpWire, UpstreamError> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in &remote.headers {
-            let secret = value.resolve(&*self.upstreams.sources).map_err(|e| UpstreamError::Unreachable(e.to_string()))?;
-            let bad = || UpstreamError::Unreachable(format!("its configured header `{name}` is not a legal HTTP header"));
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
-            let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
+        let headers = remote.header_map(&*self.upstreams.sources).map_err(UpstreamError::Unreachable)?;
         let held = self.link.clone();
         let reach = mount.registration.as_ref().map(|_| reach(&self.upstreams, &remote.url));
         let pool = held.unwrap_or_else(|| pool(&self.upstreams, remote, reach));

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use banyan_model::Segment;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use mesh_proto::annotation::{self, Wishes};
 
 use crate::diff::differing;
-use crate::secret::SecretRef;
+use crate::secret::{SecretRef, Sources};
 use crate::section::mount::family::{FamilySettings, FamilyTransport};
 use crate::section::trust::resolved::ClientTls;
 
@@ -117,6 +118,20 @@ pub struct Remote {
 }
 
 impl Remote {
+    /// Resolves the headers of every request. Reads secrets; the error says which header can't be sent.
+    pub fn header_map(&self, sources: &dyn Sources) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            let secret = value.resolve(sources).map_err(|error| error.to_string())?;
+            let bad = || format!("its configured header `{name}` is not a legal HTTP header");
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+            let mut value = HeaderValue::from_str(secret.expose()).map_err(|_| bad())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+
     /// Decides about sign-in at `url` without a setting: over https, unless a header has a credential.
     pub fn default_oauth(url: &url::Url, headers: &BTreeMap<String, SecretRef>) -> Option<OAuth> {
         let has_credential = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
