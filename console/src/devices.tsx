@@ -124,6 +124,7 @@ const MEANS: Record<string, string> = {
   confirmed: 'It was kept.',
   rolling_back: 'The old configuration is coming back.',
   rolled_back: 'The old configuration runs again.',
+  overtaken: 'Neither it nor the old configuration runs as a whole: somebody else has changed the device.',
   discarded: 'Its candidate was let go of.',
 };
 
@@ -132,6 +133,7 @@ const WHY: Record<string, (detail: string) => string> = {
   timeout: () => 'nobody kept it in time',
   asked: (detail) => `${detail} asked for it`,
   differs: (detail) => detail,
+  overtaken: (detail) => detail,
   interrupted: () => 'it broke off on the way',
 };
 

@@ -54,6 +54,49 @@ pub fn running_change(printed: &str, is_success: bool) -> Result<Option<&str>, &
     }
 }
 
+/// Outcome of a command that changes the running configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reconfiguration {
+    Done,
+    /// Begun, or put in the queue behind another one, whose end nobody knows.
+    Underway,
+    /// There was nothing to do.
+    Nothing,
+    Refused,
+}
+
+/// Reads the outcome of such a command from the words of BIRD.
+pub fn reconfiguration(printed: &str, is_success: bool) -> Reconfiguration {
+    let has = |begin: &str| answer(printed).lines().any(|line| line.starts_with(begin));
+    if !is_success {
+        Reconfiguration::Refused
+    } else if has("Reconfigured") {
+        Reconfiguration::Done
+    } else if has("Reconfiguration in progress") || has("Reconfiguration already in progress") {
+        Reconfiguration::Underway
+    } else if has("Nothing to do") {
+        Reconfiguration::Nothing
+    } else {
+        Reconfiguration::Refused
+    }
+}
+
+/// Is BIRD done with all configurations that were given, none in the queue?
+pub fn is_idle(status: &str) -> bool {
+    answer(status).lines().any(|line| line == "Daemon is up and running")
+}
+
+/// Does BIRD still run what it has read at its start?
+pub fn is_fresh(status: &str) -> bool {
+    let moment = |begin: &str| answer(status).lines().find_map(|line| line.strip_prefix(begin));
+    moment("Last reboot on ").is_some_and(|started| moment("Last reconfiguration on ") == Some(started))
+}
+
+/// Is a name of a change fit for the name of a file?
+pub fn is_plain(change: &str) -> bool {
+    !change.is_empty() && change.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// Does BIRD wait for a confirmation?
 pub fn is_unconfirmed(status: &str) -> bool {
     answer(status).lines().any(|line| line.starts_with("Configuration unconfirmed"))
@@ -112,6 +155,24 @@ mod tests {
         assert!(!is_unconfirmed("BIRD 2.0.12 ready.\nDaemon is up and running\n"));
         assert!(is_confirmed("BIRD 2.0.12 ready.\nReconfiguration confirmed\n"));
         assert!(!is_confirmed("BIRD 2.0.12 ready.\nNothing to do\n"));
+    }
+
+    #[test]
+    fn nm_09_a_queue_of_bird_is_no_success() {
+        let read = |said: &str| reconfiguration(&format!("BIRD 2.0.12 ready.\nReading configuration from /b\n{said}\n"), true);
+        assert_eq!(read("Reconfigured"), Reconfiguration::Done);
+        assert_eq!(read("Reconfiguration in progress"), Reconfiguration::Underway);
+        assert_eq!(read("Undo scheduled in 20 s\nReconfiguration already in progress, queueing new config"), Reconfiguration::Underway);
+        assert_eq!(read("Undo requested\nReconfiguration already in progress, removing queued config"), Reconfiguration::Underway);
+        assert_eq!(read("Nothing to do"), Reconfiguration::Nothing);
+        assert_eq!(read("Reconfiguration ignored, shutting down"), Reconfiguration::Refused);
+        assert_eq!(reconfiguration("BIRD 2.0.12 ready.\nReconfigured\n", false), Reconfiguration::Refused);
+        let status = |said: &str| format!("BIRD 2.0.12 ready.\n{said}\n");
+        assert!(is_idle(&status("Daemon is up and running")) && !is_idle(&status("Reconfiguration in progress, next one enqueued")));
+        let (same, other) = ("2026-11-25 22:35:53.526", "2026-11-25 22:36:53.526");
+        assert!(is_fresh(&status(&format!("Last reboot on {same}\nLast reconfiguration on {same}"))));
+        assert!(!is_fresh(&status(&format!("Last reboot on {same}\nLast reconfiguration on {other}"))) && !is_fresh(&status("x")));
+        assert!(is_plain("ab12-old") && !is_plain("../x") && !is_plain(""));
     }
 
     #[test]

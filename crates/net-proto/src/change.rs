@@ -13,4 +13,5 @@ pub use candidate::{Author, Edits, LEASE, TriedEdits, adopt, diff, discard, edit
 pub use form::{ConfigForm, listed};
 pub use job::{FrrPrograms, RestoreJob, job_answer, shell_output};
 pub use record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason, binding};
+pub use text::revision;
 pub use transaction::{ChangeOutcome, StepResult, Terms, Transaction, Want};

@@ -5,6 +5,7 @@ use net_proto::fault::{Code, Fault};
 use net_proto::snmp::settings_of;
 
 use crate::backend::Frr;
+use crate::bird::BirdView;
 use crate::clock::now;
 use crate::guard;
 use crate::site::{Site, forget};
@@ -32,13 +33,10 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
                 reported(applied)
             }
             Want::Confirm(change) => reported(confirm(site, change).await),
-            Want::Read => match site.backend.running().await {
-                Ok(text) => StepResult::Running(text),
-                Err(fault) => StepResult::Failed(fault),
-            },
-            Want::Restore(snapshot) => reported(restore(site, snapshot, transaction.record(), lock).await),
+            Want::Read => read(site, transaction.record()).await.unwrap_or_else(StepResult::Failed),
+            Want::Restore(snapshot) => restored(site, snapshot, transaction.record(), lock).await,
             Want::Check => reported(check(site, transaction.record()).await),
-            Want::Save => reported(save(site).await),
+            Want::Save => reported(save(site, transaction.record()).await),
         };
         transaction.hear(done, &now());
     }
@@ -46,6 +44,25 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
 
 fn reported(result: Result<(), Fault>) -> StepResult {
     result.map_or_else(StepResult::Failed, |()| StepResult::Done)
+}
+
+/// Reads the running configuration. While a change is pending at a BIRD, somebody else may have loaded one that nobody can read.
+async fn read(site: &Site, record: &ChangeRecord) -> Result<StepResult, Fault> {
+    if let (DeviceWay::Bird(bird), Some(_)) = (&site.backend, record.pending()) {
+        return bird.seen().await.map(|seen| match seen {
+            BirdView::Running(text) => StepResult::Running(text),
+            BirdView::Foreign(detail) => StepResult::Overtaken(detail),
+        });
+    }
+    site.backend.running().await.map(StepResult::Running)
+}
+
+async fn restored(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock) -> StepResult {
+    match (&site.backend, restore(site, snapshot, record, lock).await) {
+        (_, Ok(())) => StepResult::Done,
+        (DeviceWay::Bird(_), Err(fault)) if fault.code == Code::InvalidParams => StepResult::Overtaken(fault.detail),
+        (_, Err(fault)) => StepResult::Failed(fault),
+    }
 }
 
 /// Tells the timer of a device that there is nothing left to take back: else it would take back what others change meanwhile.
@@ -73,8 +90,12 @@ async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
             }
             armed
         }
-        // One command applies the change and sets the timer.
-        DeviceWay::Bird(_) => Ok(()),
+        // BIRD has a timer of its own, which anybody can stop.
+        DeviceWay::Bird(bird) => {
+            bird.check_start(change)?;
+            bird.check_free().await?;
+            guard::start(site)
+        }
         // The commands of the change begin with the timer of the device.
         DeviceWay::Ssh(ssh) if ssh.has_timer() => Ok(()),
         DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => guard::start(site),
@@ -87,7 +108,7 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
         DeviceWay::Hosted(frr) => frr.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Ssh(ssh) => ssh.apply(change, left(change)).await,
         DeviceWay::Ovs(ovs) => ovs.apply(change).await,
-        DeviceWay::Bird(bird) => bird.apply(persist(change)?, left(change), &change.candidate).await,
+        DeviceWay::Bird(bird) => bird.apply(persist(change)?, left(change), change).await,
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(change.snapshot.as_deref().unwrap_or_default(), &change.candidate)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, &change.candidate, lock).await,
     }
@@ -98,7 +119,7 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Netconf(netconf) => netconf.confirm(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
         DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
-        DeviceWay::Bird(bird) => bird.confirm(persist(change)?).await,
+        DeviceWay::Bird(bird) => bird.confirm(persist(change)?, change).await,
         DeviceWay::Frr(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
     }
 }
@@ -115,7 +136,7 @@ async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock
         DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
         DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
         DeviceWay::Ovs(ovs) => ovs.restore(change).await,
-        DeviceWay::Bird(bird) => bird.undo(persist(change)?).await,
+        DeviceWay::Bird(bird) => bird.undo(persist(change)?, snapshot).await,
         // What the change did not touch is left as it is.
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(&change.candidate, snapshot)?).await,
         DeviceWay::Frr(frr) => reload(site, frr, snapshot, lock).await,
@@ -135,13 +156,13 @@ async fn reload(site: &Site, frr: &Frr, text: &str, lock: &Lock) -> Result<(), F
     reloaded
 }
 
-async fn save(site: &Site) -> Result<(), Fault> {
+async fn save(site: &Site, record: &ChangeRecord) -> Result<(), Fault> {
     match &site.backend {
         DeviceWay::Netconf(netconf) => netconf.save(),
         DeviceWay::Frr(frr) => frr.save().await,
         DeviceWay::Hosted(frr) => frr.save().await,
         DeviceWay::Ssh(ssh) => ssh.save().await,
-        DeviceWay::Bird(bird) => bird.save().await,
+        DeviceWay::Bird(bird) => bird.save(record.change.as_ref()).await,
         // The database is on the disk after each transaction.
         DeviceWay::Ovs(_) => Ok(()),
         DeviceWay::Snmp(_) => Err(Fault::new(Code::ConfigIncompatible, "SNMP has no word for saving")),

@@ -18,6 +18,8 @@ use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
+mod settler;
+
 use crate::bulk::Bulk;
 use crate::caller::CallerIdentity;
 use crate::clock::{now, written};
@@ -27,6 +29,7 @@ use crate::intake::Intake;
 use crate::permission::{DeviceRules, PresentRole};
 use crate::store::Store;
 use crate::way::DeviceWay;
+pub use settler::Settler;
 
 /// Longest time to wait for another process at work on the device.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -72,27 +75,6 @@ pub struct ChangeState {
     /// Sentences about freezes that hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frozen: Vec<String>,
-}
-
-/// Name of whoever confirms a change or takes it back.
-#[derive(Clone, Copy, Debug)]
-pub enum Settler<'a> {
-    /// Somebody who comes over MCP, and settles changes of that name alone.
-    Caller(&'a str),
-    /// Somebody at the command line or in the console of the owner, who settles any.
-    Person(&'a str),
-}
-
-impl Settler<'_> {
-    fn check_owner(self, record: &ChangeRecord) -> Result<(), Fault> {
-        match (record.pending(), self) {
-            (Some(change), Self::Caller(caller)) if change.owner != caller => {
-                let detail = format!("the change belongs to {}: only its owner or a person settles it", change.owner);
-                Err(Fault::new(Code::AccessDenied, detail))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// A candidate and the diff for people.
@@ -181,6 +163,7 @@ impl Site {
             seconds_left: deadline.map(|deadline| deadline.left(&now).div_ceil(1000)),
             reason: change.and_then(|change| change.reason.clone()).map(|reason| match reason {
                 Reason::Differs(detail) => Reason::Differs(self.redactor.text(&detail)),
+                Reason::Overtaken(detail) => Reason::Overtaken(self.redactor.text(&detail)),
                 reason @ (Reason::Timeout | Reason::Asked(_) | Reason::Interrupted) => reason,
             }),
         })
@@ -261,7 +244,12 @@ impl Site {
             return Err(Fault::new(Code::ConfigIncompatible, detail));
         };
         let tried = TriedEdits { form: ConfigForm::Text, edits: Vec::new(), running: running.to_owned(), candidate };
-        adopt(&self.store.load()?, author, tried, &now())
+        let record = self.store.load()?;
+        let known = record.change.as_ref().and_then(|change| change.start.as_deref());
+        let start = self.backend.start_revision(running, known)?;
+        let mut adopted = adopt(&record, author, tried, &now())?;
+        adopted.change.iter_mut().for_each(|change| change.start.clone_from(&start));
+        Ok(adopted)
     }
 
     /// Lets the device check the syntax of a candidate, where it can.

@@ -171,6 +171,14 @@ impl DeviceWay {
         self.check_undo()
     }
 
+    /// Revision of the file that the device starts with, where Banyan writes the file itself, below a candidate on `running`.
+    ///
+    /// # Errors
+    /// -32083: somebody has edited the file since.
+    pub(crate) fn start_revision(&self, running: &str, known: Option<&str>) -> Result<Option<String>, Fault> {
+        if let Self::Bird(bird) = self { bird.start_revision(running, known).map(Some) } else { Ok(None) }
+    }
+
     /// Is the configuration one text, and no lines that commands could be merged into?
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Bird(_))

@@ -1,12 +1,12 @@
 """What is checked beside the lab, in namespaces of its own at the same time: a device with an SNMP agent, its notifications, and its syslog; and
-devices behind NETCONF that lie; and a switch."""
+devices behind NETCONF that lie; a BIRD with somebody at its command line; and a switch."""
 import sys
 import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from network import lab, lies, ovs, snmp, snmpd, streams  # noqa: E402
+from network import bird_hands, lab, lies, ovs, snmp, snmpd, streams  # noqa: E402
 from report import Report  # noqa: E402
 
 
@@ -23,7 +23,9 @@ def main():
     report.guard("snmp", lambda: snmp.run(report))
     report.guard("streams", lambda: streams.run(report))
     lies_told.join()
-    # Alone, since all of Banyan is killed once.
+    # Each alone, since processes of Banyan are killed.
+    bird_hands.start()
+    report.guard("bird_hands", lambda: bird_hands.run(report))
     report.guard("ovs", lambda: ovs.run(report))
     sys.exit(report.finish())
 

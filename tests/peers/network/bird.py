@@ -115,6 +115,8 @@ def foreign(report, device):
     report.check("NM-09: bird: a confirmation of another configuration is refused", code in (-32086, -32602), f"{code} {detail}")
     report.check("NM-09: bird: and that still waits", "10.7.0.0/16" in routes() and "unconfirmed" in birdc("status"), routes())
     birdc(f'"{HOME}/bird.conf"')
+    code, detail = device.code("network.rollback")
+    report.check("NM-09: bird: what somebody else has loaded for good is told", code == -32085 and "somebody else" in detail, f"{code} {detail}")
     report.equal("NM-09: bird: its file was never another", (HOME / "bird.conf").read_text(), before)
 
 

@@ -106,6 +106,7 @@ pub fn adopt(record: &ChangeRecord, author: Author<'_>, tried: TriedEdits, now: 
         deadline: None,
         snapshot: None,
         reason: None,
+        start: None,
         failures: 0,
         is_unanswered: false,
     };

@@ -73,6 +73,8 @@ pub enum Phase {
     RollingBack,
     /// The old configuration runs again.
     RolledBack,
+    /// Neither the change nor the old configuration runs as a whole: somebody else has replaced or removed what the change was made on.
+    Overtaken,
     /// The owner let go of the candidate.
     Discarded,
 }
@@ -85,7 +87,7 @@ impl Phase {
 
     /// True once nothing more happens.
     pub const fn is_over(self) -> bool {
-        matches!(self, Self::Confirmed | Self::RolledBack | Self::Discarded)
+        matches!(self, Self::Confirmed | Self::RolledBack | Self::Overtaken | Self::Discarded)
     }
 
     /// Names the value as the record on the disk spells it.
@@ -98,6 +100,7 @@ impl Phase {
             Self::Confirmed => "confirmed",
             Self::RollingBack => "rolling_back",
             Self::RolledBack => "rolled_back",
+            Self::Overtaken => "overtaken",
             Self::Discarded => "discarded",
         }
     }
@@ -115,6 +118,8 @@ pub enum Reason {
     Differs(String),
     /// The program ended in the middle.
     Interrupted,
+    /// Somebody else stands in the way of the old configuration.
+    Overtaken(String),
 }
 
 impl fmt::Display for Reason {
@@ -122,7 +127,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Timeout => f.write_str("nobody confirmed in time"),
             Self::Asked(who) => write!(f, "{who} asked for the rollback"),
-            Self::Differs(detail) => f.write_str(detail),
+            Self::Differs(detail) | Self::Overtaken(detail) => f.write_str(detail),
             Self::Interrupted => f.write_str("the program ended in the middle"),
         }
     }
@@ -153,6 +158,9 @@ pub struct DeviceChange {
     /// Old configuration, byte for byte.
     pub snapshot: Option<String>,
     pub reason: Option<Reason>,
+    /// Revision of the file that the device starts with, as read below the candidate: a file of somebody else is not overwritten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     /// Restores in vain so far.
     #[serde(default)]
     pub failures: u32,
@@ -187,7 +195,7 @@ impl ChangeRecord {
         match change.phase {
             Phase::Applied => is_over.then_some(Reason::Timeout),
             Phase::Armed | Phase::Confirming => Some(Reason::Interrupted),
-            Phase::Open | Phase::Confirmed | Phase::RollingBack | Phase::RolledBack | Phase::Discarded => {
+            Phase::Open | Phase::Confirmed | Phase::RollingBack | Phase::RolledBack | Phase::Overtaken | Phase::Discarded => {
                 Some(change.reason.clone().unwrap_or(Reason::Interrupted))
             }
         }

@@ -40,6 +40,8 @@ pub enum Want<'a> {
 pub enum StepResult {
     Done,
     Running(String),
+    /// Somebody else stands in the way of the change and of the old configuration, as the text says.
+    Overtaken(String),
     Failed(Fault),
 }
 
@@ -83,6 +85,7 @@ enum ChangeStep {
     Restore,
     Compare,
     KeepRolledBack,
+    KeepOvertaken,
     KeepStuck,
     KeepConfirming,
     Confirm,
@@ -112,6 +115,8 @@ pub struct Transaction {
     is_unknown: bool,
     /// The device has said that it took the change back.
     is_taken_back: bool,
+    /// Work of somebody else in the way of the old configuration.
+    in_the_way: Option<String>,
     /// Failure for the caller.
     fault: Option<Fault>,
     outcome: Option<ChangeOutcome>,
@@ -161,6 +166,9 @@ impl Transaction {
             }) => {
                 return Err(expired());
             }
+            Some(DeviceChange { phase: Phase::Overtaken, reason: Some(reason), .. }) => {
+                return Err(Fault::new(Code::InvalidParams, format!("no change waits to be confirmed: {reason}")));
+            }
             _ => return Err(Fault::new(Code::InvalidParams, "no change waits to be confirmed")),
         }
         if record.change.as_ref().is_some_and(|change| change.persist.is_some()) {
@@ -207,6 +215,7 @@ impl Transaction {
             was_sent: false,
             is_unknown: false,
             is_taken_back: false,
+            in_the_way: None,
             fault: None,
             outcome: None,
         }
@@ -226,6 +235,7 @@ impl Transaction {
             | ChangeStep::KeepApplied
             | ChangeStep::KeepRolling
             | ChangeStep::KeepRolledBack
+            | ChangeStep::KeepOvertaken
             | ChangeStep::KeepStuck
             | ChangeStep::KeepConfirming
             | ChangeStep::KeepRefused
@@ -276,6 +286,10 @@ impl Transaction {
                 self.fault.get_or_insert(fault);
                 self.turn_back(Reason::Differs(detail))
             }
+            (ChangeStep::ReadBack, StepResult::Overtaken(detail)) => {
+                self.fault.get_or_insert_with(|| Fault::new(Code::ConfigIncompatible, detail.clone()).at("running"));
+                self.turn_back(Reason::Differs(detail))
+            }
             (ChangeStep::KeepApplied, _) => self.ended(ChangeOutcome::Committed),
             // The record on the disk says that the change is pending, which brings the old configuration back as well.
             (ChangeStep::KeepRolling, _) => {
@@ -286,7 +300,15 @@ impl Transaction {
                 }
             }
             (ChangeStep::Look | ChangeStep::Compare, StepResult::Running(text)) => self.looked(&text, now),
+            (ChangeStep::Compare, StepResult::Overtaken(detail)) => {
+                self.in_the_way.get_or_insert(detail);
+                self.overtaken(now)
+            }
             (ChangeStep::Look, _) => ChangeStep::Restore,
+            (ChangeStep::Restore, StepResult::Overtaken(detail)) => {
+                self.in_the_way = Some(detail);
+                ChangeStep::Compare
+            }
             (ChangeStep::Restore, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::Compare),
             (ChangeStep::Restore, _) => {
                 self.is_taken_back = true;
@@ -299,11 +321,13 @@ impl Transaction {
                 ChangeStep::Settle
             }
             (ChangeStep::Settle, StepResult::Running(text)) => self.settled(&text),
+            (ChangeStep::Settle, StepResult::Overtaken(detail)) => self.overtaken_by(detail),
+            (ChangeStep::Settle, StepResult::Failed(fault)) => self.unsettled(fault),
             (ChangeStep::KeepConfirmed, StepResult::Done) => ChangeStep::Save,
             (ChangeStep::Save, done) => self.ended(ChangeOutcome::Confirmed { is_saved: matches!(done, StepResult::Done) }),
             (ChangeStep::KeepRolledBack, _) => self.ended(ChangeOutcome::RolledBack),
             (_, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::End),
-            (_, StepResult::Done | StepResult::Running(_)) => ChangeStep::End,
+            (_, StepResult::Done | StepResult::Running(_) | StepResult::Overtaken(_)) => ChangeStep::End,
         };
     }
 
@@ -364,110 +388,6 @@ impl Transaction {
         ChangeStep::KeepRolling
     }
 
-    fn looked(&mut self, running: &str, now: &Now) -> ChangeStep {
-        // After a device was told to restore, what is no part of the change was made by somebody else.
-        let is_back = |change: &DeviceChange| {
-            let snapshot = change.snapshot.as_deref();
-            snapshot.is_none_or(|old| {
-                change.form.is_restored(old, running) || (self.tries > 0 && !change.form.holds_part(old, &change.candidate, running))
-            })
-        };
-        if self.record.change.as_ref().is_none_or(is_back) {
-            if self.is_open(now) {
-                return ChangeStep::KeepStuck;
-            }
-            self.change(|change| {
-                change.phase = Phase::RolledBack;
-                change.deadline = None;
-                change.snapshot = None;
-            });
-            return ChangeStep::KeepRolledBack;
-        }
-        self.again("the running configuration is not the old one")
-    }
-
-    /// Recognizes a commit that the device has neither answered nor taken back: whatever runs now, it may still be carried out, with the timer
-    /// of its own. So the record keeps a deadline for that long.
-    fn is_open(&mut self, now: &Now) -> bool {
-        let Some(change) = self.record.change.as_ref().filter(|change| change.is_unanswered && !self.is_taken_back) else { return false };
-        let is_over = change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now));
-        // The device counts its time from the moment at which it begins, which is not before the commit was given up.
-        let window = self.window;
-        if window > 0 {
-            self.change(|change| change.deadline = Some(Deadline::after(now, window)));
-        } else if is_over {
-            return false;
-        }
-        let detail = "the old configuration runs, but the device has not answered the commit and may still carry it out: the change is over once \
-            the time of the commit has passed";
-        self.fault.get_or_insert_with(|| Fault::new(Code::Timeout, detail).retryable());
-        true
-    }
-
-    /// Judges a confirmation by the running configuration, and by the answer of the device where the change runs.
-    fn settled(&mut self, running: &str) -> ChangeStep {
-        let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
-        let old = change.snapshot.as_deref().unwrap_or_default();
-        let is_gone = change.form.is_restored(old, running) || !change.form.holds_part(old, &change.candidate, running);
-        let differences = change.form.differences(&change.candidate, running);
-        match self.refusal.take() {
-            _ if is_gone => {
-                self.change(|change| {
-                    change.phase = Phase::RolledBack;
-                    change.reason = Some(Reason::Timeout);
-                    (change.deadline, change.snapshot) = (None, None);
-                });
-                let detail = "the device had taken the change back already: the old configuration runs";
-                self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::KeepLost)
-            }
-            Some(refusal) if matches!(refusal.code, Code::Timeout | Code::Unreachable) => {
-                self.was_sent = true;
-                if self.tries < TRIES {
-                    self.tries += 1;
-                    return ChangeStep::Confirm;
-                }
-                self.noted(refusal, ChangeStep::End)
-            }
-            Some(refusal) if !self.was_sent || !matches!(refusal.code, Code::ConfirmedCommitTimeout | Code::InvalidParams) => {
-                self.change(|change| change.phase = Phase::Applied);
-                self.noted(refusal, ChangeStep::KeepRefused)
-            }
-            // Nothing waits for a confirmation, and the change runs: an earlier confirmation arrived.
-            Some(_) | None => {
-                self.change(|change| {
-                    change.phase = Phase::Confirmed;
-                    change.deadline = None;
-                });
-                if !differences.is_empty() {
-                    let detail = format!("the change is kept, but the device does not hold what it was told: {}", listed(&differences));
-                    self.fault = Some(Fault::new(Code::ConfigIncompatible, detail));
-                }
-                ChangeStep::KeepConfirmed
-            }
-        }
-    }
-
-    fn again(&mut self, why: &str) -> ChangeStep {
-        if self.step == ChangeStep::Look || self.tries < TRIES {
-            self.tries += 1;
-            return ChangeStep::Restore;
-        }
-        let earlier = self.fault.take().map(|fault| format!(" (before that: {})", fault.detail)).unwrap_or_default();
-        self.fault = Some(Fault::new(Code::RollbackFailed, format!("{why}, after {TRIES} tries{earlier}")));
-        self.change(|change| change.failures += 1);
-        ChangeStep::KeepStuck
-    }
-
-    /// Goes on where the device can't be asked how a restore went. A device with a timer of its own restores itself, so nothing has failed yet.
-    fn unread(&mut self, fault: Fault) -> ChangeStep {
-        let has_timer = self.record.change.as_ref().is_some_and(|change| change.persist.is_some());
-        if !has_timer || self.tries < TRIES || !matches!(fault.code, Code::Timeout | Code::Unreachable) {
-            return self.again(&fault.detail);
-        }
-        self.change(|change| change.failures += 1);
-        self.noted(fault, ChangeStep::KeepStuck)
-    }
-
     fn ended(&mut self, outcome: ChangeOutcome) -> ChangeStep {
         // A commit that was taken back is none; a rollback that got there is one.
         if self.window == 0 && outcome == ChangeOutcome::RolledBack {
@@ -489,5 +409,6 @@ impl Transaction {
     }
 }
 
+mod judging;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,7 @@ fn record(phase: Phase, now: &Now) -> ChangeRecord {
         deadline,
         snapshot,
         reason,
+        start: None,
         failures: 0,
         is_unanswered: false,
     };
@@ -111,4 +112,49 @@ fn nm_09_a_device_that_is_away_has_failed_nothing() {
     assert_eq!(phase(&commit), Some(Phase::RollingBack));
     commit.hear(StepResult::Done, &now);
     assert_eq!(commit.finish().map_err(|fault| fault.code), Err(Code::Unreachable));
+}
+
+#[test]
+fn nm_09_what_somebody_else_replaced_ends_as_overtaken() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    let foreign = || StepResult::Overtaken("somebody else's".to_owned());
+    for (shown, ended) in [
+        (StepResult::Running("other\n".to_owned()), Phase::Overtaken),
+        (foreign(), Phase::Overtaken),
+        (StepResult::Running(OLD.to_owned()), Phase::RolledBack),
+    ] {
+        let mut back = Transaction::roll_back(record(Phase::Applied, &now), Reason::Timeout).unwrap();
+        back.hear(StepResult::Done, &now);
+        back.hear(foreign(), &now);
+        assert_eq!(back.want(), Want::Restore(OLD));
+        back.hear(foreign(), &now);
+        back.hear(shown, &now);
+        assert_eq!(phase(&back), Some(ended));
+        back.hear(StepResult::Done, &now);
+        assert!(back.record().live().is_none());
+        let confirmation = Transaction::confirm(back.record(), &now).err().map(|fault| fault.code);
+        assert_eq!(confirmation, Some(if ended == Phase::Overtaken { Code::InvalidParams } else { Code::ConfirmedCommitTimeout }));
+        assert_eq!(back.finish().is_err(), ended == Phase::Overtaken);
+    }
+}
+
+#[test]
+fn nm_09_a_refused_confirmation_stays_refused_when_unread() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    for shown in [refusal(Code::AccessDenied), StepResult::Running("other\n".to_owned())] {
+        let mut applied = record(Phase::Applied, &now);
+        applied.change.as_mut().unwrap().form = crate::change::ConfigForm::Text;
+        let mut first = Transaction::confirm(&applied, &now).unwrap();
+        first.hear(StepResult::Done, &now);
+        first.hear(refusal(Code::InvalidParams), &now);
+        first.hear(shown, &now);
+        assert_eq!(phase(&first), Some(Phase::Applied));
+    }
+    // Nor does a second answer keep a text that does not run.
+    let mut waiting = record(Phase::Confirming, &now);
+    waiting.change.as_mut().unwrap().form = crate::change::ConfigForm::Text;
+    let mut second = Transaction::settle(waiting);
+    second.hear(refusal(Code::InvalidParams), &now);
+    second.hear(StepResult::Running("other\n".to_owned()), &now);
+    assert_eq!(phase(&second), Some(Phase::Applied));
 }

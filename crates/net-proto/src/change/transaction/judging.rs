@@ -1,0 +1,150 @@
+//! Judges what a device shows after a rollback or a confirmation. Does not choose the action before that.
+
+use super::{ChangeStep, TRIES, Transaction};
+use crate::change::form::{ConfigForm, listed};
+use crate::change::record::{Deadline, DeviceChange, Now, Phase, Reason};
+use crate::fault::{Code, Fault};
+
+impl Transaction {
+    pub(super) fn looked(&mut self, running: &str, now: &Now) -> ChangeStep {
+        // After a device was told to restore, what is no part of the change was made by somebody else.
+        let is_back = |change: &DeviceChange| {
+            let snapshot = change.snapshot.as_deref();
+            snapshot.is_none_or(|old| {
+                change.form.is_restored(old, running) || (self.tries > 0 && !change.form.holds_part(old, &change.candidate, running))
+            })
+        };
+        if self.record.change.as_ref().is_none_or(is_back) {
+            if self.is_open(now) {
+                return ChangeStep::KeepStuck;
+            }
+            self.change(|change| {
+                change.phase = Phase::RolledBack;
+                change.deadline = None;
+                change.snapshot = None;
+            });
+            return ChangeStep::KeepRolledBack;
+        }
+        if self.in_the_way.is_some() {
+            return self.overtaken(now);
+        }
+        self.again("the running configuration is not the old one")
+    }
+
+    /// Recognizes a commit that the device has neither answered nor taken back: whatever runs now, it may still be carried out, with the timer
+    /// of its own. So the record keeps a deadline for that long.
+    fn is_open(&mut self, now: &Now) -> bool {
+        let Some(change) = self.record.change.as_ref().filter(|change| change.is_unanswered && !self.is_taken_back) else { return false };
+        let is_over = change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now));
+        // The device counts its time from the moment at which it begins, which is not before the commit was given up.
+        let window = self.window;
+        if window > 0 {
+            self.change(|change| change.deadline = Some(Deadline::after(now, window)));
+        } else if is_over {
+            return false;
+        }
+        let detail = "the old configuration runs, but the device has not answered the commit and may still carry it out: the change is over once \
+            the time of the commit has passed";
+        self.fault.get_or_insert_with(|| Fault::new(Code::Timeout, detail).retryable());
+        true
+    }
+
+    /// Judges a confirmation by the running configuration, and by the answer of the device where the change runs.
+    pub(super) fn settled(&mut self, running: &str) -> ChangeStep {
+        let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
+        let old = change.snapshot.as_deref().unwrap_or_default();
+        let is_gone = change.form.is_restored(old, running) || !change.form.holds_part(old, &change.candidate, running);
+        let differences = change.form.differences(&change.candidate, running);
+        match self.refusal.take() {
+            _ if is_gone => {
+                self.change(|change| {
+                    change.phase = Phase::RolledBack;
+                    change.reason = Some(Reason::Timeout);
+                    (change.deadline, change.snapshot) = (None, None);
+                });
+                let detail = "the device had taken the change back already: the old configuration runs";
+                self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::KeepLost)
+            }
+            Some(refusal) if matches!(refusal.code, Code::Timeout | Code::Unreachable) => {
+                self.was_sent = true;
+                if self.tries < TRIES {
+                    self.tries += 1;
+                    return ChangeStep::Confirm;
+                }
+                self.noted(refusal, ChangeStep::End)
+            }
+            Some(refusal) if !self.was_sent || !matches!(refusal.code, Code::ConfirmedCommitTimeout | Code::InvalidParams) => {
+                self.change(|change| change.phase = Phase::Applied);
+                self.noted(refusal, ChangeStep::KeepRefused)
+            }
+            // A text runs as a whole or not at all.
+            Some(refusal) if change.form == ConfigForm::Text && !differences.is_empty() => {
+                self.change(|change| change.phase = Phase::Applied);
+                self.noted(refusal, ChangeStep::KeepRefused)
+            }
+            // Nothing waits for a confirmation, and the change runs: an earlier confirmation arrived.
+            Some(_) | None => {
+                self.change(|change| {
+                    change.phase = Phase::Confirmed;
+                    change.deadline = None;
+                });
+                if !differences.is_empty() {
+                    let detail = format!("the change is kept, but the device does not hold what it was told: {}", listed(&differences));
+                    self.fault = Some(Fault::new(Code::ConfigIncompatible, detail));
+                }
+                ChangeStep::KeepConfirmed
+            }
+        }
+    }
+
+    fn again(&mut self, why: &str) -> ChangeStep {
+        if self.step == ChangeStep::Look || self.tries < TRIES {
+            self.tries += 1;
+            return ChangeStep::Restore;
+        }
+        let earlier = self.fault.take().map(|fault| format!(" (before that: {})", fault.detail)).unwrap_or_default();
+        self.fault = Some(Fault::new(Code::RollbackFailed, format!("{why}, after {TRIES} tries{earlier}")));
+        self.change(|change| change.failures += 1);
+        ChangeStep::KeepStuck
+    }
+
+    /// Goes on where the device can't be asked how a restore went. A device with a timer of its own restores itself, so nothing has failed yet.
+    pub(super) fn unread(&mut self, fault: Fault) -> ChangeStep {
+        let has_timer = self.record.change.as_ref().is_some_and(|change| change.persist.is_some());
+        if !has_timer || self.tries < TRIES || !matches!(fault.code, Code::Timeout | Code::Unreachable) {
+            return self.again(&fault.detail);
+        }
+        self.change(|change| change.failures += 1);
+        self.noted(fault, ChangeStep::KeepStuck)
+    }
+
+    /// Ends a change whose old configuration can't come back, unless the device may still carry out the commit.
+    pub(super) fn overtaken(&mut self, now: &Now) -> ChangeStep {
+        if self.is_open(now) {
+            return ChangeStep::KeepStuck;
+        }
+        let detail = self.in_the_way.take().unwrap_or_default();
+        self.overtaken_by(detail)
+    }
+
+    pub(super) fn overtaken_by(&mut self, detail: String) -> ChangeStep {
+        self.change(|change| {
+            change.phase = Phase::Overtaken;
+            change.reason = Some(Reason::Overtaken(detail.clone()));
+            (change.deadline, change.snapshot) = (None, None);
+        });
+        self.fault = Some(Fault::new(Code::RollbackFailed, detail));
+        ChangeStep::KeepOvertaken
+    }
+
+    /// Goes on where nobody can read how a confirmation went. A confirmation that the device has refused is none, whatever runs.
+    pub(super) fn unsettled(&mut self, fault: Fault) -> ChangeStep {
+        match self.refusal.take() {
+            Some(refusal) if !self.was_sent && !matches!(refusal.code, Code::Timeout | Code::Unreachable) => {
+                self.change(|change| change.phase = Phase::Applied);
+                self.noted(refusal, ChangeStep::KeepRefused)
+            }
+            Some(_) | None => self.noted(fault, ChangeStep::End),
+        }
+    }
+}
