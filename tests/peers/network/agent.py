@@ -48,16 +48,18 @@ def until(seconds, holds):
     return None
 
 
-def processes(word):
-    """Processes of the binary under test with this word among their arguments: id by id."""
+def processes(word, gateway=None):
+    """Processes of the binary under test with this word among their arguments, of one gate or of all: id by id."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            arguments = entry.read_bytes().split(b"\0")
+            arguments = (entry / "cmdline").read_bytes().split(b"\0")
+            # Also a guard whose server is gone has the home of its gate.
+            homes = (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if os.fsencode(binary()) == arguments[0] and word.encode() in arguments:
-            found.append(int(entry.parent.name))
+        if os.fsencode(binary()) == arguments[0] and word.encode() in arguments and (gateway is None or f"HOME={gateway.home.dir}".encode() in homes):
+            found.append(int(entry.name))
     return found
 
 
@@ -74,7 +76,7 @@ def command_lines():
 
 def kill_all(gateway):
     """Kills the gate, and the servers and guards of its devices."""
-    servers = processes("serve") + processes("guard")
+    servers = processes("serve", gateway) + processes("guard", gateway)
     gateway.kill()
     for pid in servers:
         try:

@@ -22,11 +22,10 @@ def main():
     ovs.start()
     report.guard("snmp", lambda: snmp.run(report))
     report.guard("streams", lambda: streams.run(report))
-    lies_told.join()
-    # Each alone, since processes of Banyan are killed.
     bird_hands.start()
     report.guard("bird_hands", lambda: bird_hands.run(report))
     report.guard("ovs", lambda: ovs.run(report))
+    lies_told.join()
     sys.exit(report.finish())
 
 

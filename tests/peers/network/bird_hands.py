@@ -80,7 +80,7 @@ def confirmed(report, gateway, device):
     push(device, BASE + ADDED)
     device.call("network.commit", confirmed=WINDOW)
     birdc("configure", "confirm")
-    for pid in processes("serve"):
+    for pid in processes("serve", gateway):
         os.kill(pid, signal.SIGKILL)
     took = until(WINDOW + 6, lambda: not runs("10.3.0.0/16"))
     report.check("NM-09: bird: a confirmation by hand ends no deadline of Banyan", took is not None and until(5, lambda: ": rolled back" in status(gateway)) is not None,

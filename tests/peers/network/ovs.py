@@ -154,7 +154,7 @@ def wizard(report, gateway):
 
 def killed(report, gateway):
     """NM-09: the server dies and the guard restores; all of Banyan dies, and who starts next restores."""
-    for name, victims in (("the guard", lambda: [os.kill(pid, signal.SIGKILL) for pid in processes("serve")]), ("who starts next", lambda: kill_all(gateway))):
+    for name, victims in (("the guard", lambda: [os.kill(pid, signal.SIGKILL) for pid in processes("serve", gateway)]), ("who starts next", lambda: kill_all(gateway))):
         before, device = held(), Device(gateway, "switch")
         device.change("port e1", "tag 66", "no port vx0")
         device.call("network.commit", confirmed=WINDOW)

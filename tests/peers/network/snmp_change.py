@@ -66,7 +66,7 @@ def kept(report, device):
     report.equal("NM-09: SNMP: a rollback brings the old value back", snmpd.held(HELD[NAME]), "renamed")
 
 
-def forgotten(report, device):
+def forgotten(report, gateway, device):
     """NM-09: what nobody confirms comes back, an interface of the kernel as well, also when the server is killed."""
     before = snmpd.held(HELD[LOCATION])
     report.check("NM-09: SNMP: the interface is up", is_up())
@@ -76,7 +76,7 @@ def forgotten(report, device):
         device.call("network.commit", confirmed=2)
         report.check("NM-09: SNMP: a commit takes the link down", not is_up() and snmpd.held(HELD[LOCATION]) == "nowhere")
         if killed:
-            for pid in processes("serve"):
+            for pid in processes("serve", gateway):
                 os.kill(pid, signal.SIGKILL)
         took = until(10, lambda: is_up() and snmpd.held(HELD[LOCATION]) == before)
         who = "the guard" if killed else "the device's own process"
@@ -110,5 +110,5 @@ def run(report, gateway):
     device = Device(gateway, "risky")
     report.guard("snmp/ruled", lambda: ruled(report, Device(gateway, "ruled")))
     report.guard("snmp/kept", lambda: kept(report, device))
-    report.guard("snmp/forgotten", lambda: forgotten(report, device))
+    report.guard("snmp/forgotten", lambda: forgotten(report, gateway, device))
     report.guard("snmp/refused", lambda: refused(report, gateway))
