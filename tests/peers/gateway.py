@@ -153,7 +153,6 @@ class Gateway:
 
     def tail(self, size=3000):
         """The last of what the gateway printed."""
-        self._log.flush()
         return self.home.log.read_text(errors="replace")[-size:]
 
     def memory(self):
@@ -170,8 +169,12 @@ class Gateway:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failure, *_):
         self.stop()
+        # What a gate that ends at a panic would not survive, one that only ends the task shows nowhere else.
+        panic = self.tail(1 << 20).partition("panicked at")
+        if panic[1] and failure is None:
+            raise RuntimeError(f"the gate panicked:{panic[2][:600]}")
 
 
 def bearer(token):

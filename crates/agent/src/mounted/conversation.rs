@@ -45,6 +45,8 @@ enum AnswerSource {
     Events(Box<Events>),
     /// The task is looked at again after a while.
     Pause,
+    /// The answer was the last one.
+    Exhausted,
 }
 
 /// Reasons to end a conversation before its turn is over.
@@ -84,6 +86,8 @@ impl Conversation {
             }
             AnswerSource::Sent(sent, is_task) => {
                 let (reply, is_task) = (sent.await, *is_task);
+                // A request that was answered is not waited for again, whatever the answer is worth.
+                self.source = AnswerSource::Exhausted;
                 self.take_reply(reply, is_task)
             }
             AnswerSource::Events(events) => match events.next().await {
@@ -103,6 +107,7 @@ impl Conversation {
                 self.send(AgentRequest::GetTask(task), true);
                 Ok(None)
             }
+            AnswerSource::Exhausted => Err(UpstreamError::Lost("it has given its last answer".into()).into()),
         }
     }
 
