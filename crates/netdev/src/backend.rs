@@ -117,6 +117,11 @@ impl Frr {
         }
     }
 
+    /// Carries out the commands of the configuration mode in `file`, also those behind one that fails.
+    pub(crate) async fn configure(&self, file: &Path) -> Result<(), Fault> {
+        self.vtysh(&["-f", &file.display().to_string()]).await.map(drop)
+    }
+
     /// Saves the running configuration for the next start of FRR.
     pub(crate) async fn save(&self) -> Result<(), Fault> {
         self.executed("write memory").await.map(drop)

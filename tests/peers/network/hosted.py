@@ -235,7 +235,7 @@ def sessions_killed(report, gateway):
     while time.monotonic() < end:
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             try:
-                if entry.read_bytes().startswith(b"sshd: ops"):
+                if entry.read_bytes().startswith((b"sshd: ops", b"sshd-session: ops")):
                     os.kill(int(entry.parent.name), signal.SIGKILL)
                     killed += 1
             except OSError:

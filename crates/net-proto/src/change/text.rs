@@ -193,6 +193,20 @@ impl Tree {
         commands
     }
 
+    /// Commands that take away the lines of interfaces which `wanted` does not name: an interface of the kernel can't be deleted whole.
+    pub fn emptied(&self, wanted: &Self) -> Vec<String> {
+        let foreign = self
+            .nodes
+            .iter()
+            .filter(|node| node.line.starts_with("interface ") && !wanted.nodes.iter().any(|other| other.line == node.line));
+        let lines = |node: &LineNode| {
+            let undone =
+                node.below.iter().map(|below| below.line.strip_prefix("no ").map_or_else(|| format!("no {}", below.line), str::to_owned));
+            std::iter::once(node.line.clone()).chain(undone).chain(std::iter::once("exit".to_owned())).collect::<Vec<_>>()
+        };
+        foreign.flat_map(lines).collect()
+    }
+
     fn context(&mut self, path: &[String]) -> &mut Vec<LineNode> {
         let mut level = &mut self.nodes;
         for line in path {
@@ -344,6 +358,16 @@ mod tests {
         let mut tree = Tree::read(SHOWN);
         tree.merge(commands.iter().copied(), &FRR);
         tree.write(&FRR)
+    }
+
+    #[test]
+    fn nm_09_interfaces_that_were_not_there_are_emptied() {
+        let have = Tree::read(
+            "interface mgmt0\n shutdown\n no link-detect\nexit\ninterface lan0\n description new\nexit\nip route 10.0.0.0/8 blackhole\n",
+        );
+        let wanted = Tree::read("interface lan0\n description old\nexit\n");
+        assert_eq!(have.emptied(&wanted), ["interface mgmt0", "no shutdown", "link-detect", "exit"]);
+        assert!(have.emptied(&have).is_empty());
     }
 
     #[test]

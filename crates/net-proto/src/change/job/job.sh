@@ -12,6 +12,21 @@ reload() {
   rm -f frr.conf
   return "$s"
 }
+# Takes away the lines of interfaces that the old configuration does not name: the reload tries to delete such an interface whole, which FRR 10
+# refuses while the kernel has it.
+empty() {
+  foreign=
+  while IFS= read -r line; do
+    case $line in
+    "interface "*) foreign=; grep -qxF -e "$line" old.conf || { foreign=yes; printf '%s\n' "$line"; } ;;
+    " no "*) [ -z "$foreign" ] || printf '%s\n' "${line# no }" ;;
+    " "*) [ -z "$foreign" ] || printf 'no%s\n' "$line" ;;
+    *) [ -z "$foreign" ] || printf 'exit\n'; foreign= ;;
+    esac
+  done <shown.conf >frr.conf
+  HOME=/nonexistent timeout -k 1 30 @VTYSH@ -f "$D/frr.conf" </dev/null >/dev/null 2>&1
+  rm -f frr.conf
+}
 clear_up() { rm -f old.conf new.conf shown.conf frr.conf reload.log; }
 restore() {
   flock 9
@@ -21,6 +36,7 @@ restore() {
   while ! is_back; do
     [ "$n" -lt "$1" ] || return 1
     n=$((n + 1))
+    empty
     reload old.conf
     is_back || sleep 2
   done
