@@ -1,6 +1,6 @@
 //! Carries out the wishes of a transaction, one after another. Decides nothing.
 
-use net_proto::change::text::Tree;
+use net_proto::change::text::{FRR, Tree};
 use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, Phase, StepResult, Transaction, Want};
 use net_proto::fault::{Code, Fault};
 use net_proto::snmp::settings_of;
@@ -151,7 +151,7 @@ fn persist(change: &DeviceChange) -> Result<&str, Fault> {
 
 async fn reload(site: &Site, frr: &Frr, text: &str, lock: &Lock) -> Result<(), Fault> {
     // The reload tries to delete an interface that the text does not name, which FRR 10 refuses while the kernel has it.
-    let commands = Tree::read(&frr.running().await?).emptied(&Tree::read(text));
+    let commands = Tree::read(&frr.running().await?).emptied(&Tree::read(text), &FRR);
     if !commands.is_empty() {
         let file = site.written("frr.conf", &(commands.join("\n") + "\n"))?;
         let emptied = frr.configure(&file).await;

@@ -194,14 +194,13 @@ impl Tree {
     }
 
     /// Commands that take away the lines of interfaces which `wanted` does not name: an interface of the kernel can't be deleted whole.
-    pub fn emptied(&self, wanted: &Self) -> Vec<String> {
+    pub fn emptied(&self, wanted: &Self, grammar: &Grammar) -> Vec<String> {
         let foreign = self
             .nodes
             .iter()
             .filter(|node| node.line.starts_with("interface ") && !wanted.nodes.iter().any(|other| other.line == node.line));
         let lines = |node: &LineNode| {
-            let undone =
-                node.below.iter().map(|below| below.line.strip_prefix("no ").map_or_else(|| format!("no {}", below.line), str::to_owned));
+            let undone = node.below.iter().map(|below| undone(&below.line, grammar));
             std::iter::once(node.line.clone()).chain(undone).chain(std::iter::once("exit".to_owned())).collect::<Vec<_>>()
         };
         foreign.flat_map(lines).collect()
@@ -220,14 +219,19 @@ impl Tree {
     }
 }
 
+/// The command that takes a line away.
+fn undone(line: &str, grammar: &Grammar) -> String {
+    let line = key(line, grammar).unwrap_or(line);
+    line.strip_prefix("no ").map_or_else(|| format!("no {line}"), str::to_owned)
+}
+
 /// Commands that take away what is too much, and then add what is missing.
 fn lead(have: &[LineNode], wanted: &[LineNode], grammar: &Grammar, commands: &mut Vec<String>) {
     for node in have {
         let key = key(&node.line, grammar);
         let is_replaced = key.is_some() && wanted.iter().any(|other| self::key(&other.line, grammar) == key);
         if !is_replaced && !wanted.iter().any(|other| other.line == node.line) {
-            let line = key.unwrap_or(&node.line);
-            commands.push(line.strip_prefix("no ").map_or_else(|| format!("no {line}"), str::to_owned));
+            commands.push(undone(&node.line, grammar));
         }
     }
     for node in wanted {
@@ -363,11 +367,11 @@ mod tests {
     #[test]
     fn nm_09_interfaces_that_were_not_there_are_emptied() {
         let have = Tree::read(
-            "interface mgmt0\n shutdown\n no link-detect\nexit\ninterface lan0\n description new\nexit\nip route 10.0.0.0/8 blackhole\n",
+            "interface mgmt0\n description x\n shutdown\n no link-detect\nexit\ninterface lan0\n description new\nexit\nip route 10.0.0.0/8 blackhole\n",
         );
         let wanted = Tree::read("interface lan0\n description old\nexit\n");
-        assert_eq!(have.emptied(&wanted), ["interface mgmt0", "no shutdown", "link-detect", "exit"]);
-        assert!(have.emptied(&have).is_empty());
+        assert_eq!(have.emptied(&wanted, &FRR), ["interface mgmt0", "no description", "no shutdown", "link-detect", "exit"]);
+        assert!(have.emptied(&have, &FRR).is_empty());
     }
 
     #[test]

@@ -20,6 +20,7 @@ empty() {
     case $line in
     "interface "*) foreign=; grep -qxF -e "$line" old.conf || { foreign=yes; printf '%s\n' "$line"; } ;;
     " no "*) [ -z "$foreign" ] || printf '%s\n' "${line# no }" ;;
+    " description "*) [ -z "$foreign" ] || printf 'no description\n' ;;
     " "*) [ -z "$foreign" ] || printf 'no%s\n' "$line" ;;
     *) [ -z "$foreign" ] || printf 'exit\n'; foreign= ;;
     esac
