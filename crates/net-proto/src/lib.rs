@@ -14,6 +14,7 @@ pub mod fault;
 pub mod inventory;
 pub mod log;
 pub mod netconf;
+mod numbers;
 pub mod ovsdb;
 pub mod prompt;
 pub mod redact;

@@ -4,13 +4,15 @@
 mod column;
 mod config;
 mod counters;
+mod rows;
 mod stream;
 mod transaction;
 
 pub use config::{SwitchConfig, canonical_line};
 pub use counters::{SwitchInterface, vlans};
+pub use rows::{SwitchRows, answers, lacks_column, read_rows, read_whole_rows, tried};
 pub use stream::{OvsdbMessage, OvsdbStream, request};
-pub use transaction::{SwitchRows, answers, read_rows, settle, tried};
+pub use transaction::{Settlement, settle};
 
 use crate::fault::{Code, Fault};
 

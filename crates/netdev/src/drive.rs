@@ -1,7 +1,7 @@
 //! Carries out the wishes of a transaction, one after another. Decides nothing.
 
 use net_proto::change::text::{FRR, Tree};
-use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, Phase, StepResult, Transaction, Want};
+use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, Phase, StepResult, Transaction, Want, listed};
 use net_proto::fault::{Code, Fault};
 use net_proto::snmp::settings_of;
 
@@ -59,6 +59,13 @@ async fn read(site: &Site, record: &ChangeRecord) -> Result<StepResult, Fault> {
 }
 
 async fn restored(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock) -> StepResult {
+    if let (DeviceWay::Ovs(ovs), Some(change)) = (&site.backend, &record.change) {
+        return match ovs.restore(change).await {
+            Ok(lost) if lost.is_empty() => StepResult::Done,
+            Ok(lost) => StepResult::Overtaken(format!("the rest of the old configuration runs, but {}", listed(&lost))),
+            Err(fault) => StepResult::Failed(fault),
+        };
+    }
     match (&site.backend, restore(site, snapshot, record, lock).await) {
         (_, Ok(())) => StepResult::Done,
         (DeviceWay::Bird(_), Err(fault)) if fault.code == Code::InvalidParams => StepResult::Overtaken(fault.detail),
@@ -136,7 +143,7 @@ async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock
         DeviceWay::Netconf(netconf) => netconf.cancel(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
         DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
-        DeviceWay::Ovs(ovs) => ovs.restore(change).await,
+        DeviceWay::Ovs(ovs) => ovs.restore(change).await.map(drop),
         DeviceWay::Bird(bird) => bird.undo(persist(change)?, snapshot).await,
         // What the change did not touch is left as it is.
         DeviceWay::Snmp(snmp) => snmp.set(settings_of(&change.candidate, snapshot)?).await,

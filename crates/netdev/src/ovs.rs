@@ -1,17 +1,25 @@
 //! Open vSwitch on this machine through the socket of its database: reads, and changes of one transaction each. Decides nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use equipment::DeviceSettings;
 use net_proto::change::DeviceChange;
 use net_proto::fault::{Code, Fault, Trouble};
-use net_proto::ovsdb::{OvsdbMessage, OvsdbStream, SwitchConfig, SwitchRows, answers, read_rows, request, settle, vlans};
+use net_proto::ovsdb::{
+    OvsdbMessage, OvsdbStream, SwitchConfig, SwitchRows, answers, lacks_column, read_rows, read_whole_rows, request, settle, vlans,
+};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+
+use crate::command::turn;
 
 /// Longest answer of the database, in bytes.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = 16 << 20;
+/// Most requests at a time: each may hold an answer of the longest.
+const REQUESTS: usize = 3;
 /// Tries of a restore beside somebody else who changes the same rows.
 const TRIES: u32 = 5;
 /// Pause between two looks at the switch.
@@ -23,6 +31,12 @@ const COMMANDS: &str = "show version, show bridge, show vlan, show interface and
 pub(crate) struct Ovs {
     socket: String,
     timeout: Duration,
+    /// Longest answer, in bytes.
+    longest: usize,
+    /// Room for further requests beside those under way.
+    room: Arc<Semaphore>,
+    /// Room for further requests of callers.
+    callers: Arc<Semaphore>,
 }
 
 impl Ovs {
@@ -30,12 +44,24 @@ impl Ovs {
         Self {
             socket: settings.socket.clone().unwrap_or_else(|| "/run/openvswitch/db.sock".to_owned()),
             timeout: Duration::from_secs(settings.command_timeout),
+            longest: LONGEST,
+            room: Arc::new(Semaphore::new(REQUESTS)),
+            callers: Arc::new(Semaphore::new(REQUESTS - 1)),
         }
     }
 
     /// All rows at this moment.
     pub(crate) async fn rows(&self) -> Result<SwitchRows, Fault> {
-        SwitchRows::from_result(&self.transact(&read_rows()).await?)
+        match SwitchRows::from_result(self.transact(&read_rows()).await?) {
+            Err(fault) if lacks_column(&fault) => SwitchRows::from_result(self.transact(&read_whole_rows()).await?),
+            read => read,
+        }
+    }
+
+    /// The same for a caller who only reads. Callers leave a request to whoever confirms or restores.
+    pub(crate) async fn shown(&self) -> Result<SwitchRows, Fault> {
+        let _one = turn(&self.callers, self.timeout).await?;
+        self.rows().await
     }
 
     /// The running configuration.
@@ -45,7 +71,7 @@ impl Ovs {
 
     /// Answer to one of the commands for reading.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
-        let rows = self.rows().await?;
+        let rows = self.shown().await?;
         match command {
             "show version" => Ok(format!("Open vSwitch {}\n", rows.version())),
             "show bridge" => Ok(rows.bridge_table()),
@@ -65,21 +91,24 @@ impl Ovs {
                 Fault::new(Code::ConfigIncompatible, "somebody has changed the switch meanwhile, so nothing was applied").at("running")
             );
         }
-        let Some(params) = settle(&rows, &from, &to) else { return Ok(()) };
+        // What came to a row since the candidate was made would not come back either.
+        rows.check_removals(&from, &to)?;
+        let Some(params) = settle(&rows, &from, &to).params else { return Ok(()) };
         answers(&self.transact(&params).await?)?;
         self.taken().await.map(drop)
     }
 
-    /// Restores the rows of the change, and leaves the work of others.
-    pub(crate) async fn restore(&self, change: &DeviceChange) -> Result<(), Fault> {
+    /// Restores the rows of the change, and leaves the work of others; answers what somebody else has removed, so that it can't come back.
+    pub(crate) async fn restore(&self, change: &DeviceChange) -> Result<Vec<String>, Fault> {
         let (old, new) = ends(change)?;
         for _ in 1..TRIES {
-            let Some(params) = settle(&self.rows().await?, &new, &old) else { return Ok(()) };
+            let settlement = settle(&self.rows().await?, &new, &old);
+            let Some(params) = settlement.params else { return Ok(settlement.lost) };
             match answers(&self.transact(&params).await?) {
                 Err(fault) if fault.may_retry => tokio::time::sleep(PAUSE).await,
                 Err(fault) => return Err(fault),
                 // The database holds the old configuration, also where the switch itself does not run.
-                Ok(_) => return self.taken().await.map(drop).or(Ok(())),
+                Ok(_) => return self.taken().await.map(drop).or(Ok(())).map(|()| settlement.lost),
             }
         }
         Err(Fault::new(Code::RollbackFailed, "others change the same rows of the switch all the time").retryable())
@@ -114,6 +143,7 @@ impl Ovs {
     }
 
     async fn transact(&self, params: &Value) -> Result<Value, Fault> {
+        let _one = turn(&self.room, self.timeout).await?;
         let asked = tokio::time::timeout(self.timeout, self.ask(&request(1, "transact", params))).await;
         asked.unwrap_or_else(|_| Err(Trouble::NoReply { after: self.timeout }.into()))
     }
@@ -125,7 +155,7 @@ impl Ovs {
         };
         let mut stream = UnixStream::connect(&self.socket).await.map_err(broken)?;
         stream.write_all(request.as_bytes()).await.map_err(broken)?;
-        let (mut messages, mut piece) = (OvsdbStream::new(LONGEST), vec![0; 64 << 10]);
+        let (mut messages, mut piece) = (OvsdbStream::new(self.longest), vec![0; 64 << 10]);
         loop {
             let length = stream.read(&mut piece).await.map_err(broken)?;
             if length == 0 {
@@ -152,3 +182,6 @@ fn ends(change: &DeviceChange) -> Result<(SwitchConfig, SwitchConfig), Fault> {
     let new = SwitchConfig::read(&change.candidate, &old)?;
     Ok((old, new))
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,6 +140,38 @@ def changes(report, device):
     report.equal("NM-09: ovs: it is confirmed and kept", (kept.get("status"), kept.get("saved"), tag("e1")), ("confirmed", True, "40"))
 
 
+def meanwhile(report, gateway, device):
+    """NM-09: somebody else at work on the same rows between the candidate and the commit, and between the commit and the rollback."""
+    vsctl("set", "port", "e3", "trunks=1,2,3")
+    before = held()
+    shown = device.change("no port e3")
+    vsctl("--", "set", "port", "e3", "qos=@q", "--", "--id=@q", "create", "qos", "type=linux-htb")
+    code, detail = device.code("network.commit", confirmed=30, hash=shown["hash"])
+    report.check("NM-09: ovs: what came to a port since the candidate is not lost with the port", code == -32084 and "qos" in detail and "e3" in held()["ports"], f"{code} {detail}")
+    vsctl("clear", "port", "e3", "qos")
+    device.call("network.rollback")
+    device.change("port e3", "trunks 1,2,50", "external_ids ours 1", "port vx0", "no external_ids owner")
+    device.call("network.commit", confirmed=30)
+    vsctl("add", "port", "e3", "trunks", "60", "--", "set", "port", "e3", "external_ids:theirs=2", "--", "set", "port", "vx0", "external_ids:theirs=2")
+    back = device.call("network.rollback").get("structuredContent", {})
+    theirs = vsctl("get", "port", "e3", "trunks", "external_ids").split("\n")[:2], vsctl("get", "port", "vx0", "external_ids").strip()
+    report.equal("NM-09: ovs: a rollback leaves the keys and values that others have added", (back.get("status"), theirs),
+                 ("rolled-back", (["[1, 2, 3, 60]", "{theirs=\"2\"}"], "{owner=backbone, theirs=\"2\"}")))
+    vsctl("remove", "port", "e3", "trunks", "60", "--", "remove", "port", "e3", "external_ids", "theirs", "--", "remove", "port", "vx0", "external_ids", "theirs")
+    report.equal("NM-09: ovs: which is all that differs", held(), before)
+    device.change("port e3", "no trunks", "port e1", "tag 99")
+    device.call("network.commit", confirmed=30)
+    tagged = [name for name in ("e1", "e3") if name in held()["ports"]]
+    vsctl("del-port", "br0", "e3")
+    code, detail = device.code("network.rollback")
+    told = gateway.told("device", "status", "switch", "--config", os.path.join(gateway.home.dir, "banyan.toml"))
+    report.check("NM-09: ovs: what somebody else has removed is told, and the rest is back", tagged and code == -32085 and "port e3" in detail and "somebody else" in detail and
+                 tag("e1") == "10" and "overtaken" in told, f"{code} {detail} {told}")
+    vsctl("add-port", "br0", "e3")
+    report.check("NM-09: ovs: and the next change is taken", "hash" in device.change("port e3", "tag 5"), told)
+    device.call("network.rollback")
+
+
 def wizard(report, gateway):
     """NM-07: the wizard for a VLAN, through the person and the commit to the switch."""
     wire = Modern(gateway.url("switch"), capabilities=asking.FORMS, answer=asking.agreeing([]))
@@ -188,6 +220,7 @@ def run(report):
         report.guard("ovs/reads", lambda: reads(report, gateway, device))
         report.guard("ovs/refused", lambda: refused(report, device))
         report.guard("ovs/ruled", lambda: ruled(report, Device(gateway, "ruled")))
+        report.guard("ovs/meanwhile", lambda: meanwhile(report, gateway, device))
         report.guard("ovs/changes", lambda: changes(report, device))
         report.guard("ovs/wizard", lambda: wizard(report, gateway))
         report.guard("ovs/killed", lambda: killed(report, gateway))

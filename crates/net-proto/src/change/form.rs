@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{Tree, unified};
 use crate::netconf::{MOST_DIFFERENCES, XmlTree};
+use crate::numbers::ranges;
 
 /// Differences in a message for people.
 const SHOWN: usize = 20;
@@ -74,16 +75,36 @@ impl ConfigForm {
                 return made.len() >= MOST_DIFFERENCES || made.iter().any(|line| !missing.contains(line));
             }
         }
-        let mut made: BTreeSet<String> = self.differences(old, new).into_iter().collect();
-        if made.len() >= MOST_DIFFERENCES {
+        let differences = |wanted: &str, shown: &str| match self {
+            Self::Rows => by_value(self.differences(wanted, shown)),
+            Self::Lines | Self::Data | Self::Text | Self::Objects => self.differences(wanted, shown),
+        };
+        let mut made: BTreeSet<String> = differences(old, new).into_iter().collect();
+        if self == Self::Data && made.len() >= MOST_DIFFERENCES {
             return true;
         }
         // A node that is gone may be gone by a restart of the device, or by others.
         if made.iter().any(|difference| difference.starts_with('+')) {
             made.retain(|difference| difference.starts_with('+'));
         }
-        self.differences(old, shown).iter().any(|difference| made.contains(difference))
+        differences(old, shown).iter().any(|difference| made.contains(difference))
     }
+}
+
+/// The same differences with a line for each value of a list, without the values that stand on both sides.
+fn by_value(differences: Vec<String>) -> Vec<String> {
+    let mut all = BTreeSet::new();
+    for difference in differences {
+        let (begin, list) = difference.rsplit_once(' ').unwrap_or(("", &difference));
+        // VLANs: other numbers are no lists.
+        match ranges(list).filter(|ranges| ranges.iter().all(|(_, last)| *last < 4096)) {
+            Some(ranges) => all.extend(ranges.into_iter().flat_map(|(first, last)| first..=last).map(|value| format!("{begin} {value}"))),
+            None => all.extend(list.split(',').map(|value| format!("{begin} {value}"))),
+        }
+    }
+    let other = |line: &str| line.strip_prefix('-').map_or_else(|| format!("-{}", &line[1..]), |rest| format!("+{rest}"));
+    let has_both = |line: &String| all.contains(&other(line));
+    all.iter().filter(|line| !has_both(line)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -106,6 +127,15 @@ mod tests {
         assert!(!ConfigForm::Lines.is_restored("a\nb\n", "b\na\n"));
         assert_eq!(ConfigForm::Text.differences("a {\n b;\n}\n", "a {\n c;\n}\n"), ["- b;", "+ c;"]);
         assert!(ConfigForm::Text.differences("a\n", "a\n").is_empty() && !ConfigForm::Text.differences("a\n", "a\n\n").is_empty());
+    }
+
+    #[test]
+    fn nm_09_values_that_others_add_to_a_list_are_theirs() {
+        let port = |trunks: &str| format!("port e2\n in-bridge br0\n trunks {trunks}\n");
+        let (old, new) = (port("10,20-22"), port("10,21-22"));
+        assert!(!ConfigForm::Rows.holds_part(&old, &new, &port("10,20-22,40")), "the value is back, beside one of somebody else");
+        assert!(ConfigForm::Rows.holds_part(&old, &new, &port("10,21-22,40")));
+        assert!(!ConfigForm::Rows.is_restored(&old, &port("10,20-22,40")));
     }
 
     #[test]

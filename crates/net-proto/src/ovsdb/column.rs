@@ -128,6 +128,30 @@ impl ColumnType {
         }
     }
 
+    /// Mutations of a column with several values from `had` to `wanted`, for no more than the values that differ; `None` for a column with one.
+    pub(super) fn mutations(self, name: &str, had: Option<&ColumnValue>, wanted: Option<&ColumnValue>) -> Option<[Value; 2]> {
+        let (out, into) = match self {
+            Self::Map => {
+                let none = BTreeMap::new();
+                let map = |value: Option<&'_ ColumnValue>| if let Some(ColumnValue::Map(map)) = value { map.clone() } else { none.clone() };
+                let (had, wanted) = (map(had), map(wanted));
+                let differing: BTreeSet<&String> =
+                    had.keys().chain(wanted.keys()).filter(|key| had.get(*key) != wanted.get(*key)).collect();
+                let made: Vec<(&String, &String)> = wanted.iter().filter(|(key, _)| differing.contains(key)).collect();
+                // An insert leaves a key with another value alone.
+                (json!(["set", differing]), json!(["map", made]))
+            }
+            Self::Texts | Self::Vlans => {
+                let (had, wanted) = (elements(had), elements(wanted));
+                let only =
+                    |one: &[Value], other: &[Value]| json!(["set", one.iter().filter(|value| !other.contains(value)).collect::<Vec<_>>()]);
+                (only(&had, &wanted), only(&wanted, &had))
+            }
+            Self::Text | Self::Number | Self::Flag | Self::OneText | Self::OneNumber(..) => return None,
+        };
+        Some([json!([name, "delete", out]), json!([name, "insert", into])])
+    }
+
     fn default_word(self) -> &'static str {
         match self {
             Self::Number => "0",
@@ -180,6 +204,15 @@ impl ColumnValue {
             Self::Vlans(vlans) => vec![format!("{name} {}", range_list(vlans))],
             Self::Map(map) => map.iter().map(|(key, value)| format!("{name} {} {}", quoted(key), quoted(value))).collect(),
         }
+    }
+}
+
+/// Elements of a value that is a set.
+fn elements(value: Option<&ColumnValue>) -> Vec<Value> {
+    match value {
+        Some(ColumnValue::Words(words)) => words.iter().map(|word| json!(word)).collect(),
+        Some(ColumnValue::Vlans(vlans)) => vlans.iter().map(|vlan| json!(vlan)).collect(),
+        Some(ColumnValue::Word(_) | ColumnValue::Map(_)) | None => Vec::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::column::ColumnValue;
 use super::config::{SwitchConfig, SwitchPort};
-use super::transaction::SwitchRows;
+use super::rows::SwitchRows;
 
 /// Names of counters: those of the switch, and those of OpenConfig.
 const COUNTERS: [(&str, &str); 9] = [

@@ -36,7 +36,7 @@ fn rows() -> SwitchRows {
         { "rows": [interface("br0", "internal"), interface("e1", ""), interface("e2", "")] },
         { "rows": [] },
     ]);
-    SwitchRows::from_result(&result).unwrap()
+    SwitchRows::from_result(result).unwrap()
 }
 
 const TEXT: &str = "bridge br0\n datapath_type netdev\nvlan 10\n name guests\nport e1\n in-bridge br0\n tag 10\nport e2\n in-bridge br0\n trunks 10,20-22\n";
@@ -61,14 +61,14 @@ fn nm_09_a_change_of_lines_is_one_transaction() {
     let running = rows().config();
     let wanted =
         changed(&["port e1", "tag 30", "port p9", "in-bridge br0", "tag 30", "interface p9", "type internal", "no port e2"]).unwrap();
-    let params = settle(&rows(), &running, &wanted).unwrap();
+    let params = settle(&rows(), &running, &wanted).params.unwrap();
     let text = params.to_string();
     let of = |op: &str, table: &str| params.as_array().unwrap().iter().filter(|one| one["op"] == op && one["table"] == table).count();
     assert_eq!((of("insert", "Port"), of("insert", "Interface"), of("update", "Port"), of("mutate", "Bridge")), (1, 1, 1, 1), "{text}");
     assert!(text.contains(r#""columns":["tag"],"until":"==","rows":[{"tag":10}]"#), "{text}");
     assert!(text.contains(r#"["ports","delete",["set",[["uuid","id-e2"]]]]"#), "{text}");
-    assert!(settle(&rows(), &running, &running).is_none());
-    assert!(settle(&rows(), &wanted, &wanted).is_none());
+    assert!(settle(&rows(), &running, &running) == Settlement::default());
+    assert!(settle(&rows(), &wanted, &wanted) == Settlement::default());
 }
 
 #[test]
@@ -78,8 +78,52 @@ fn nm_09_a_restore_leaves_the_work_of_others() {
     let wanted = changed(&["port e1", "tag 30", "port e2", "trunks 40"]).unwrap();
     let mut seen = rows();
     seen.ports.remove("e2");
-    let params = settle(&seen, &wanted, &running).unwrap().to_string();
+    let settled = settle(&seen, &wanted, &running);
+    let params = settled.params.unwrap().to_string();
     assert!(params.contains(r#""row":{"tag":10}"#) && !params.contains("id-e2"), "{params}");
+    assert_eq!(settled.lost, ["port e2 is not there any more: somebody else has removed it"]);
+}
+
+#[test]
+fn nm_09_a_removed_row_must_be_as_seen() {
+    let running = rows().config();
+    let mut seen = rows();
+    seen.ports.get_mut("e2").unwrap()["qos"] = json!(["set", []]);
+    let text = settle(&seen, &running, &changed(&["no port e2"]).unwrap()).params.unwrap().to_string();
+    for wait in [
+        r#""where":[["_uuid","==",["uuid","id-e2"]]],"columns":["tag","trunks","external_ids","other_config","qos","interfaces"],"until":"==","rows":[{"#,
+        r#""table":"Interface","where":[["_uuid","==",["uuid","id-i-e2"]]]"#,
+        r#""table":"Mirror","where":[],"columns":["select_src_port","select_dst_port","output_port"],"until":"==","rows":[]"#,
+    ] {
+        assert!(text.contains(wait), "{wait} in {text}");
+    }
+    // A mirror that came since the candidate was made.
+    let (bare, mut mirrored) = (changed(&["no port e2"]).unwrap(), rows());
+    assert!(mirrored.check_removals(&running, &bare).is_ok());
+    mirrored.mirrors.push(json!({ "select_src_port": ["uuid", "id-e2"], "select_dst_port": ["set", []], "output_port": ["set", []] }));
+    assert_eq!(mirrored.check_removals(&running, &bare).unwrap_err().code, Code::ConfigIncompatible);
+}
+
+#[test]
+fn nm_09_only_keys_and_values_of_the_change_are_touched() {
+    let running = rows().config();
+    let wanted = changed(&["port e2", "trunks 10,21-22,30", "external_ids a 1", "vlan_mode trunk"]).unwrap();
+    let back = settle(&rows(), &wanted, &running).params.unwrap().to_string();
+    assert!(back.contains(r#"[["trunks","delete",["set",[30]]],["trunks","insert",["set",[20]]]"#), "{back}");
+    assert!(back.contains(r#"["external_ids","delete",["set",["a"]]],["external_ids","insert",["map",[]]]"#), "{back}");
+    assert!(back.contains(r#""row":{"vlan_mode":["set",[]]}"#) && !back.contains(r#""row":{"trunks""#), "{back}");
+}
+
+#[test]
+fn nm_09_a_port_without_a_bridge_is_told_as_lost() {
+    let running = rows().config();
+    let wanted = changed(&["no port e2", "port e1", "no tag"]).unwrap();
+    let mut seen = rows();
+    (seen.bridges, seen.ports, seen.interfaces) = Default::default();
+    let settled = settle(&seen, &wanted, &running);
+    assert_eq!(settled.params, None);
+    let gone = "port e1 is not there any more: somebody else has removed it";
+    assert_eq!(settled.lost, ["port e2 can't come back: somebody else has removed its bridge br0", gone]);
 }
 
 #[test]
@@ -155,7 +199,7 @@ fn nm_03_counters_and_vlans_have_the_names_of_openconfig() {
 fn nm_10_messages_of_the_database_come_in_any_pieces() {
     let bytes = br#"{"id":1,"result":[{"a":"}\"{"}],"error":null} {"id":"echo","method":"echo","params":[]}{"id":2,"result":null,"error":{"error":"x"}}"#;
     for length in 1..bytes.len() {
-        let mut stream = OvsdbStream::new(200);
+        let mut stream = OvsdbStream::new(2_000);
         let mut told = Vec::new();
         for piece in bytes.chunks(length) {
             stream.receive(piece);
@@ -171,6 +215,17 @@ fn nm_10_messages_of_the_database_come_in_any_pieces() {
     }
     let mut stream = OvsdbStream::new(10);
     stream.receive(b"[1,2,3,4,5,6,7,8,9]");
+    assert!(stream.message().is_err());
+    // Neither many messages nor many elements pass the bound by.
+    let mut stream = OvsdbStream::new(1_000);
+    let told = std::iter::repeat_with(|| {
+        stream.receive(br#"{"method":"x"} "#);
+        stream.message()
+    });
+    assert_eq!(told.take(1_000).filter(Result::is_ok).count(), 2_000 / 15);
+
+    let mut stream = OvsdbStream::new(100);
+    stream.receive(format!("[{}]", "[],".repeat(20)).as_bytes());
     assert!(stream.message().is_err());
 }
 

@@ -7,7 +7,7 @@ use crate::ovs::Ovs;
 
 /// Data and metadata of a resource; `None`: the switch has no such interface.
 pub(super) async fn content(ovs: &Ovs, path: &str) -> Result<Option<(Value, Value)>, Fault> {
-    let all = ovs.rows().await?.interfaces();
+    let all = ovs.shown().await?.interfaces();
     if path == "interfaces" {
         let all: Vec<Value> = all.into_iter().map(|one| one.data).collect();
         return Ok(Some((json!({ "openconfig-interfaces:interfaces": { "interface": all } }), meta())));

@@ -1,6 +1,6 @@
 //! Checks for what the database of an Open vSwitch sends, and for lines of its configuration. Knows no socket.
 
-use net_proto::ovsdb::{OvsdbMessage, OvsdbStream, SwitchConfig, SwitchRows, settle, vlans};
+use net_proto::ovsdb::{OvsdbMessage, OvsdbStream, Settlement, SwitchConfig, SwitchRows, settle, vlans};
 
 /// Bytes of a message.
 const LIMIT: usize = 4_096;
@@ -14,9 +14,9 @@ pub(super) fn messages(data: &[u8]) {
         loop {
             match stream.message() {
                 Ok(Some(OvsdbMessage::Answer { result: Ok(result), .. })) => {
-                    let Ok(rows) = SwitchRows::from_result(&result) else { continue };
+                    let Ok(rows) = SwitchRows::from_result(result) else { continue };
                     let config = rows.config();
-                    assert!(settle(&rows, &config, &config).is_none(), "something is to be done for nothing");
+                    assert!(settle(&rows, &config, &config) == Settlement::default(), "something is to be done for nothing");
                     assert!(rows.interfaces().iter().all(|one| one.data["name"].is_string()));
                     assert!(
                         rows.interface_table().ends_with('\n') && vlans(&config).ends_with('\n') && rows.bridge_table().len() <= LIMIT * 2
@@ -36,5 +36,5 @@ pub(super) fn lines(data: &[u8]) {
     let Ok(config) = SwitchConfig::read(&String::from_utf8_lossy(data), &nothing) else { return };
     let written = config.write();
     assert_eq!(SwitchConfig::read(&written, &nothing), Ok(config));
-    assert!(settle(&SwitchRows::default(), &nothing, &nothing).is_none());
+    assert!(settle(&SwitchRows::default(), &nothing, &nothing) == Settlement::default());
 }

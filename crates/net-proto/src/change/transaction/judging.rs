@@ -11,7 +11,8 @@ impl Transaction {
         let is_back = |change: &DeviceChange| {
             let snapshot = change.snapshot.as_deref();
             snapshot.is_none_or(|old| {
-                change.form.is_restored(old, running) || (self.tries > 0 && !change.form.holds_part(old, &change.candidate, running))
+                change.form.is_restored(old, running)
+                    || (self.tries > 0 && self.in_the_way.is_none() && !change.form.holds_part(old, &change.candidate, running))
             })
         };
         if self.record.change.as_ref().is_none_or(is_back) {
