@@ -84,6 +84,7 @@ impl Redactor {
         blocks::find(text, &mut spans);
         markup::find(text, &mut spans);
         words::find(text, &self.words, &mut spans);
+        names::find_in_paths(text, &mut spans);
         if let Some(known) = &self.known {
             spans.extend(known.find_iter(text).map(|found| found.range()));
         }
@@ -96,6 +97,7 @@ impl Redactor {
         let mut spans = Vec::new();
         blocks::find_by_lines(text, &mut spans);
         words::find(text, &self.words, &mut spans);
+        names::find_in_paths(text, &mut spans);
         if let Some(known) = &self.known {
             spans.extend(known.find_iter(text).map(|found| found.range()));
         }
@@ -132,7 +134,6 @@ impl Redactor {
 
     fn member(&self, value: &mut Value, is_below_holder: bool) {
         match value {
-            Value::String(text) if text.starts_with('/') && text.contains('[') => *text = self.path(text),
             Value::String(text) => {
                 if let Cow::Owned(hidden) = self.cow(text) {
                     *text = hidden;

@@ -67,8 +67,15 @@ const NAMES: [&str; 35] = [
     "write-community",
 ];
 
-/// Is the value behind this name a secret? The name in lower case, without a module.
+/// Is the value behind this name a secret? The name in lower case, without a module; `ipsec_psk` and `ipsec.psk` are `ipsec-psk`.
 pub fn is_secret_name(name: &str) -> bool {
+    if name.contains(['_', '.']) {
+        return is_hyphenated_secret(&name.replace(['_', '.'], "-"));
+    }
+    is_hyphenated_secret(name)
+}
+
+fn is_hyphenated_secret(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok() || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
@@ -112,6 +119,19 @@ pub(super) fn is_bgp_community(text: &str) -> bool {
     words.peek().is_some() && words.all(|word| is_number(word) || known.contains(&word.to_ascii_lowercase().as_str()))
 }
 
+/// The same ranges in each line of a text that holds a path, in a diff or in a sentence.
+pub(super) fn find_in_paths(text: &str, spans: &mut Vec<Range<usize>>) {
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(at) = line.find('/').filter(|_| line.contains('[')) {
+            let mut found = Vec::new();
+            find_in_path(&line[at..], &mut found);
+            spans.extend(found.into_iter().map(|span| begin + at + span.start..begin + at + span.end));
+        }
+        begin += line.len();
+    }
+}
+
 /// Ranges of quoted values in predicates of a path that hold a secret: `community[name='public']`, `x[auth-key="k"]`.
 pub(super) fn find_in_path(path: &str, spans: &mut Vec<Range<usize>>) {
     let mut node = String::new();
@@ -148,9 +168,19 @@ mod tests {
 
     #[test]
     fn nm_12_names_of_published_models_are_secret() {
-        for name in ["cleartext-symmetric-key", "hex-key", "password-hashed", "presharedkey", "pre-shared-key"] {
+        for name in [
+            "cleartext-symmetric-key",
+            "hex-key",
+            "password-hashed",
+            "presharedkey",
+            "pre-shared-key",
+            "ipsec_psk",
+            "ipsec.psk",
+            "snmp_community",
+            "private_key",
+        ] {
             assert!(is_secret_name(name), "{name}");
         }
-        assert!(!is_secret_name("key-id") && !is_secret_name("public-key"));
+        assert!(!is_secret_name("key-id") && !is_secret_name("key_id") && !is_secret_name("public-key"));
     }
 }

@@ -112,6 +112,12 @@ const SECRETS: &[(&str, &str, &str)] = &[
     ("json", "text", "{\"ietf-snmp:community\": {\"x\": 1}, \"auth-password\" : \"Xq7canary9\"}"),
     ("json", "in json", "{\\\"password\\\":\\\"Xq7canary9\\\"}"),
     ("json", "lines", "\"hostname r1\\nsnmp-server community Xq7canary9 RO\\npassword Xq7canary9\\nkey chain K\""),
+    ("path", "alone", "/snmp:snmp/community[name='Xq7canary9']/access"),
+    ("path", "indented", "  /snmp:snmp/community[name=\"Xq7canary9\"]"),
+    ("path", "key", "no node /a:b/c[auth_key='Xq7canary9'] there"),
+    ("names", "underscores", "ipsec_psk = Xq7canary9"),
+    ("names", "dots", "\"wpa.psk\": \"Xq7canary9\""),
+    ("ovs", "tunnel", " options psk_secret Xq7canary9"),
     ("log", "form", "login failed: user=ada password=Xq7canary9 from 10.0.0.1"),
 ];
 
