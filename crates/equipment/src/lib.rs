@@ -148,8 +148,8 @@ fn process(settings: &DeviceSettings, given: Vec<(&'static str, SecretRef)>, lim
 fn limits(form: &DeviceForm) -> DeviceLimits {
     let (given, defaults) = (&form.device_limits, DeviceLimits::default());
     DeviceLimits {
-        connections: given.connections.unwrap_or(defaults.connections).max(1),
-        logins: given.logins.unwrap_or(defaults.logins).max(1),
+        connections: given.connections.unwrap_or(defaults.connections),
+        logins: given.logins.unwrap_or(defaults.logins),
     }
 }
 
@@ -266,6 +266,15 @@ mod tests {
         assert_eq!(["edge", "r1", "r2", "r3"].map(|name| process(name).shared), [shared.clone(), shared.clone(), shared, None]);
         assert!(process("edge").args[3].to_string().contains("[\"r1\",\"r2\"]"));
         assert!(parsed("[device_group.r1]\n[device.r1]\n").unwrap_err().contains("mount or device `r1`"));
+    }
+
+    #[test]
+    fn bounds_that_hold_nothing_or_no_bound_are_refused() {
+        for (line, words) in [("connections = 0", "at least 1"), ("logins = 1000000000000", "at most 60000")] {
+            let told = parsed(&format!("[device_limits]\n{line}\n")).unwrap_err();
+            assert!(told.contains(words), "{told}");
+        }
+        assert!(parsed("[device_limits]\nconnections = 1\nlogins = 60000\n").is_ok());
     }
 
     #[test]

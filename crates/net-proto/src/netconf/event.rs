@@ -18,6 +18,8 @@ const MARKS: &str = "urn:ietf:params:xml:ns:netmod:notification";
 const MOST_SEEN: usize = 1_000;
 /// Bytes of the name of a stream, and of a time.
 const LONGEST: usize = 256;
+/// Milliseconds that the clock of a device may be ahead. An event from later on moves no place, for nothing would count as new behind it.
+const AHEAD: i64 = 24 * 3600 * 1000;
 
 /// A stream of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,13 +109,13 @@ impl EventPlace {
         self.again = Some(self.seen.clone());
     }
 
-    /// Takes an event; false for one that came before.
-    pub fn admit(&mut self, event: &NetconfEvent) -> bool {
+    /// Takes an event at a moment, in milliseconds since 1970; false for one that came before.
+    pub fn admit(&mut self, event: &NetconfEvent, now: i64) -> bool {
         if event.ends_replay {
             self.again = None;
             return false;
         }
-        let Some(time) = event.time else { return true };
+        let Some(time) = event.time.filter(|time| *time <= now.saturating_add(AHEAD)) else { return true };
         let last = self.last.as_ref().map(|(last, _)| *last);
         if let Some(again) = &mut self.again {
             if last.is_some_and(|last| time < last) {
@@ -150,6 +152,21 @@ fn moment(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
+    /// The minute of the events.
+    const NOW: i64 = 1_795_600_800_000;
+
+    #[test]
+    fn nm_10_an_event_of_a_far_future_moves_no_place() {
+        let device = NetconfCapabilities { session: None, uris: vec!["urn:n?module=ietf-n".to_owned()] };
+        let message = "<notification xmlns=\"urn:w\"><eventTime>9999-12-31T23:59:59Z</eventTime><a xmlns='urn:n'/></notification>";
+        let far = NetconfEvent::read(message, Some("9999-12-31T23:59:59Z"), &device).unwrap();
+        let mut place = EventPlace::default();
+        assert!(place.admit(&event(1, "<a xmlns='urn:n'/>"), NOW) && place.admit(&far, NOW));
+        assert_eq!(place.written(), Some("2026-11-25T10:00:01Z"));
+        place.begin_replay();
+        assert!(place.admit(&event(2, "<a xmlns='urn:n'/>"), NOW));
+    }
+
     fn event(second: u32, body: &str) -> NetconfEvent {
         let time = format!("2026-11-25T10:00:{second:02}Z");
         let device = NetconfCapabilities { session: None, uris: vec!["urn:n?module=ietf-n".to_owned()] };
@@ -169,13 +186,13 @@ mod tests {
     fn nm_10_events_that_are_sent_again_count_once() {
         let (one, two, other) = (event(1, "<a xmlns='urn:n'/>"), event(2, "<a xmlns='urn:n'/>"), event(2, "<b xmlns='urn:n'/>"));
         let mut place = EventPlace::default();
-        assert!([&one, &two, &two].into_iter().all(|event| place.admit(event)));
+        assert!([&one, &two, &two].into_iter().all(|event| place.admit(event, NOW)));
         assert_eq!(place.written(), Some("2026-11-25T10:00:02Z"));
         place.begin_replay();
-        let again = [&one, &two, &two, &two, &other].map(|event| place.admit(event));
+        let again = [&one, &two, &two, &two, &other].map(|event| place.admit(event, NOW));
         assert_eq!(again, [false, false, false, true, true]);
         let end = event(9, "<replayComplete xmlns=\"urn:ietf:params:xml:ns:netmod:notification\"/>");
-        assert!(end.ends_replay && !place.admit(&end) && place.admit(&two));
+        assert!(end.ends_replay && !place.admit(&end, NOW) && place.admit(&two, NOW));
     }
 
     #[test]
@@ -188,11 +205,11 @@ mod tests {
         assert!(all.replays && !EventStream::find("other", &data).replays && !EventStream::find("none", &data).replays);
         let mut place = EventPlace::default();
         assert!(place.is_kept(all.since));
-        place.admit(&event(4, "<a xmlns='urn:n'/>"));
+        place.admit(&event(4, "<a xmlns='urn:n'/>"), NOW);
         assert!(!place.is_kept(all.since));
-        place.admit(&event(5, "<a xmlns='urn:n'/>"));
+        place.admit(&event(5, "<a xmlns='urn:n'/>"), NOW);
         assert!(!place.is_kept(all.since));
-        place.admit(&event(6, "<a xmlns='urn:n'/>"));
+        place.admit(&event(6, "<a xmlns='urn:n'/>"), NOW);
         assert!(place.is_kept(all.since));
     }
 }

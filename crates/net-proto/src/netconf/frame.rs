@@ -31,6 +31,11 @@ pub struct Framer {
 }
 
 impl Framer {
+    /// Takes later messages of at most `limit` bytes.
+    pub fn limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Takes messages of at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Self { limit, is_chunked: false, buffer: Vec::new(), searched: 0, consumed: 0, message: Vec::new(), left: 0 }

@@ -73,11 +73,13 @@ pub(super) fn read(site: &Site, uri: &str, inbox: &Inbox) -> Result<Value, Fault
     let content = inbox.content();
     // The last events before a session broke off are worth a read.
     if let Some(failure) = content.failure.as_ref().filter(|_| uri != EVENTS || content.tail.next_number() == 0) {
-        return Err(Fault::new(Code::Unreachable, format!("nothing is received: {failure}")).at(uri).retryable());
+        return Err(Fault::new(Code::Unreachable, format!("nothing is received: {}", site.redactor.text(failure))).at(uri).retryable());
     }
     let count = reads::log_count(uri).unwrap_or(MOST_LINES);
     let lines: Vec<_> = content.tail.last(count).collect();
     let mut meta = content.counts();
+    // A device may quote a secret in its refusal.
+    site.redactor.value(&mut meta);
     meta["lines"] = lines.len().into();
     meta["sourceTime"] = lines.iter().rev().find_map(|line| u64::try_from(line.message.time?).ok()).map(written).into();
     meta["readAt"] = written(now().wall).into();

@@ -137,7 +137,7 @@ impl EventReceiver {
                     if event.ends_replay {
                         self.is_ready.send_replace(true);
                     }
-                    if self.place.admit(&event) {
+                    if self.place.admit(&event, i64::try_from(now().wall).unwrap_or(i64::MAX)) {
                         self.push(&event);
                     }
                 }

@@ -123,7 +123,7 @@ async fn serve(dir: &Path, address: SocketAddr, has_streams: bool) -> std::io::R
     tokio::select! {
         ended = forward(&outside, &delivery) => ended,
         ended = bring_back(&outside, &delivery) => ended,
-        ended = accept(listener, &delivery) => ended,
+        () = accept(listener, &delivery) => Ok(()),
         () = count_drops(&outside, dir) => Ok(()),
     }
 }
@@ -163,10 +163,14 @@ async fn bring_back(outside: &UdpSocket, delivery: &Delivery) -> std::io::Result
 }
 
 /// Takes connections of syslog over TCP.
-async fn accept(listener: Option<TcpListener>, delivery: &Arc<Delivery>) -> std::io::Result<()> {
+async fn accept(listener: Option<TcpListener>, delivery: &Arc<Delivery>) {
     let Some(listener) = listener else { return std::future::pending().await };
     loop {
-        let (stream, from) = listener.accept().await?;
+        let Ok((stream, from)) = listener.accept().await else {
+            // Such as too many open files, which is over by and by; datagrams go on meanwhile.
+            tokio::time::sleep(AGAIN).await;
+            continue;
+        };
         if let Some(counted) = CountedStream::new(delivery, from.ip().to_canonical()) {
             tokio::spawn(read(stream, from, counted));
         }

@@ -12,6 +12,8 @@ use crate::login::HostKey;
 
 /// Bytes of a message that are kept.
 pub(crate) const REPLY: usize = 32 << 20;
+/// Bytes of a hello: some devices name thousands of modules.
+const HELLO: usize = 1 << 20;
 
 /// Pause between the hellos and the first request. Where a client's hello and a request come in one piece, `netconfd` reads the request in the old
 /// framing and never answers.
@@ -36,11 +38,11 @@ pub(crate) struct NetconfReply {
 }
 
 impl NetconfSession {
-    /// Exchanges hellos over a connection. A message of the device has at most `limit` bytes.
+    /// Exchanges hellos over a connection. A later message of the device has at most `limit` bytes.
     pub(crate) async fn greet(connection: Handle<HostKey>, limit: usize) -> Result<Self, Trouble> {
         let mut channel = connection.channel_open_session().await.map_err(|error| lost(&error))?;
         channel.request_subsystem(true, "netconf").await.map_err(|error| lost(&error))?;
-        let mut framer = Framer::new(limit);
+        let mut framer = Framer::new(limit.max(HELLO));
         loop {
             match channel.wait().await {
                 Some(ChannelMsg::Success) => break,
@@ -59,6 +61,7 @@ impl NetconfSession {
                 if device.has_chunks() {
                     session.framer.begin_chunks();
                 }
+                session.framer.limit(limit);
                 session.device = Arc::new(device);
                 tokio::time::sleep(SETTLE).await;
                 Ok(session)

@@ -123,9 +123,9 @@ pub(super) fn netconf(data: &[u8]) {
                     let text = String::from_utf8_lossy(&message);
                     let Ok(event) = NetconfEvent::read(&text, time.as_deref(), &NetconfCapabilities::default()) else { continue };
                     let mut place = EventPlace::default();
-                    assert_eq!(place.admit(&event), !event.ends_replay);
+                    assert_eq!(place.admit(&event, event.time.unwrap_or_default()), !event.ends_replay);
                     place.begin_replay();
-                    assert!(!place.admit(&event) || event.time.is_none());
+                    assert!(!place.admit(&event, event.time.unwrap_or_default()) || event.time.is_none());
                 }
                 Ok(DeviceMessage::Hello(_)) => {}
                 Err(reason) => assert!(!reason.is_empty()),
