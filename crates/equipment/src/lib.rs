@@ -147,10 +147,7 @@ fn process(settings: &DeviceSettings, given: Vec<(&'static str, SecretRef)>, lim
 
 fn limits(form: &DeviceForm) -> DeviceLimits {
     let (given, defaults) = (&form.device_limits, DeviceLimits::default());
-    DeviceLimits {
-        connections: given.connections.unwrap_or(defaults.connections),
-        logins: given.logins.unwrap_or(defaults.logins),
-    }
+    DeviceLimits { connections: given.connections.unwrap_or(defaults.connections), logins: given.logins.unwrap_or(defaults.logins) }
 }
 
 /// The same program again, for a device or a group; with `limits` in one process with the others.
