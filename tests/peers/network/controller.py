@@ -172,7 +172,8 @@ def session(report, port, gateway, agent):
     report.equal("NM-11: 8.4, and confirmed", kept["result"].get("status"), "confirmed")
     report.check("NM-11: it is in the status of the device", "controller.example: confirmed" in gateway.told("device", "status", "r1", "--config", os.path.join(gateway.home.dir, "banyan.toml")))
     controller.ask("tools/call", {"name": "network.cli.configure", "arguments": {"commands": ["interface lan0", "description left behind"]}})
-    controller.ask("tools/call", {"name": "network.commit", "arguments": {"confirmed": 3}})
+    left = controller.ask("tools/call", {"name": "network.commit", "arguments": {"confirmed": 3}})
+    report.equal("NM-11: another change is committed for a time", left["result"].get("status", left), "committed")
     controller.stream.close()
     report.check("NM-09: a change of a controller that is gone comes back", until(10, lambda: "by the controller" in lab.running("r1")))
 

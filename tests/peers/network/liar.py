@@ -37,6 +37,8 @@ class Machine:
             file = self.home / f"{self.name}.running"
             file.with_suffix(".new").write_text(value)
             os.replace(file.with_suffix(".new"), file)
+            with file.with_suffix(".history").open("a") as history:
+                history.write(f"{value}\n")
 
     def commit(self, seconds):
         """Runs the candidate for some seconds."""
