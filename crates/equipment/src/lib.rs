@@ -80,6 +80,11 @@ impl Section for DeviceSection {
         config.values.set(devices);
     }
 
+    fn notices(&self, config: &Config) -> Vec<String> {
+        let devices = config.values.get::<Devices>().into_iter().flat_map(|devices| devices.all.values());
+        devices.filter_map(DeviceSettings::notice).collect()
+    }
+
     /// A changed device shows as a changed mount.
     fn compare(&self, _old: &Config, _new: &Config) -> Vec<Change> {
         Vec::new()
@@ -287,6 +292,24 @@ mod tests {
         ] {
             assert!(parsed(&format!("[device.r1]\n{line}\n")).unwrap_err().contains(why), "{line}");
         }
+    }
+
+    #[test]
+    fn nm_12_path_rules_without_paths_are_noticed() {
+        let notices = |lines: &str| config::notices(&parsed(&format!("[device.s]\n{lines}\n")).unwrap());
+        let role = "roles = [{ callers = [\"*\"], deny_edit_paths = [\"/interfaces\"] }]";
+        for (lines, words) in [
+            ("backend = \"ovs\"\ndeny_paths = [\"/interfaces\"]", "is refused"),
+            (&format!("backend = \"bird\"\n{role}"), "is refused"),
+            ("allow_edit_paths = [\"/interfaces\"]", "do not hold"),
+        ] {
+            let told = notices(lines);
+            assert!(
+                told.len() == 1 && told[0].contains("[device.s]") && told[0].contains(words) && told[0].contains("deny_lines"),
+                "{told:?}"
+            );
+        }
+        assert_eq!(notices("backend = \"ovs\"\ndeny_lines = [\"tag 30\"]"), Vec::<String>::new());
     }
 
     #[test]

@@ -256,6 +256,25 @@ const fn command_timeout() -> u64 {
 }
 
 impl DeviceSettings {
+    /// Says where rules on paths stand on a device that has no paths.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let has_rules = |lists: [&Vec<String>; 4]| lists.iter().any(|list| !list.is_empty());
+        let own = [&self.allow_paths, &self.deny_paths, &self.allow_edit_paths, &self.deny_edit_paths];
+        let of_role = |role: &RoleSettings| has_rules([&role.allow_paths, &role.deny_paths, &role.allow_edit_paths, &role.deny_edit_paths]);
+        if !has_rules(own) && !self.roles.iter().any(of_role) {
+            return None;
+        }
+        let meaning = match self.backend {
+            Backend::Netconf | Backend::Snmp => return None,
+            Backend::Ovs | Backend::Bird => "what they could mean is refused as a whole",
+            Backend::Frr | Backend::Ssh => "they do not hold for commands and lines",
+        };
+        let name = &self.name;
+        Some(format!(
+            "[device.{name}]: rules on paths stand here, and the device has no paths: {meaning}. Write `deny_lines` and `deny_commands` instead"
+        ))
+    }
+
     /// A device with all defaults.
     pub fn new(name: impl Into<String>) -> Self {
         Self {

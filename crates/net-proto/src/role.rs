@@ -28,6 +28,11 @@ impl CommandRule {
     pub fn new(effect: RuleEffect, words: &str) -> Self {
         Self { effect, pattern: WordPattern::new(words) }
     }
+
+    /// Does the rule name interfaces?
+    fn is_on_interfaces(&self) -> bool {
+        matches!(self.pattern.first(), "interface" | "port" | "*")
+    }
 }
 
 /// Rule on a YANG path and all below, by names of nodes without modules and keys.
@@ -50,6 +55,9 @@ impl PathRule {
 const VERBS: [&str; 7] = ["edit", "activate", "deactivate", "protect", "unprotect", "annotate", "insert"];
 /// Verbs that change lines which they do not name.
 const FAR_VERBS: [&str; 5] = ["copy", "rename", "replace", "wildcard", "load"];
+
+/// Lines that open a context for several interfaces at once.
+const FOR_SEVERAL: [&[&str]; 2] = [&["interface", "range"], &["port-group"]];
 
 /// Action at a device.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +93,8 @@ pub struct Role {
     pub lines: Vec<CommandRule>,
     /// Rules for paths. Without an allowing rule every path goes through.
     pub paths: Vec<PathRule>,
+    /// The device has no paths: whatever a rule on paths could mean is refused.
+    pub lacks_paths: bool,
     /// Times for changes; none: always.
     pub windows: Vec<Window>,
     pub freezes: Vec<Freeze>,
@@ -96,6 +106,7 @@ impl Role {
     /// # Errors
     /// -32083 with the reason; a closed window and a freeze may be over at a retry.
     pub fn permit(&self, action: DeviceAction<'_>, now: u64) -> Result<ActionPermit, Fault> {
+        self.check_paths(action)?;
         match action {
             DeviceAction::Command(command) => self.command(command, now)?,
             DeviceAction::ConfigLine(line) => {
@@ -112,6 +123,20 @@ impl Role {
             DeviceAction::Confirm => self.read_only()?,
         }
         Ok(ActionPermit(()))
+    }
+
+    /// Refuses what rules on paths may mean on a device without paths: nobody can judge that.
+    fn check_paths(&self, action: DeviceAction<'_>) -> Result<(), Fault> {
+        let is_edit = match action {
+            DeviceAction::ConfigLine(_) | DeviceAction::EditPath(_) | DeviceAction::Commit => true,
+            DeviceAction::Command(_) | DeviceAction::Show(_) | DeviceAction::ReadPath(_) => false,
+            DeviceAction::Confirm => return Ok(()),
+        };
+        if self.lacks_paths && self.paths.iter().any(|rule| is_edit || !rule.is_for_edits_only) {
+            let instead = if is_edit { "`allow_lines` and `deny_lines`" } else { "`allow_commands` and `deny_commands`" };
+            return Err(self.denied(&format!("rules on paths hold for this device, which has no paths to judge by: use {instead}")));
+        }
+        Ok(())
     }
 
     fn command(&self, command: &Command, now: u64) -> Result<(), Fault> {
@@ -162,10 +187,19 @@ impl Role {
             let detail = format!("`{first}` changes lines that it does not name, and the role forbids some: name each line");
             return Err(self.denied(&detail).at(line));
         }
-        // What is removed, entered or switched off with a shorter line takes along what stands below.
         let touched = if VERBS.contains(&first) { &all[1..] } else { words };
+        let is_for_several = |several: &&&[&str]| {
+            several.len() <= touched.len()
+                && several.iter().zip(touched).all(|(name, word)| word.len() > 1 && word != "port" && name.starts_with(word.as_str()))
+        };
+        if let Some(several) = FOR_SEVERAL.iter().find(is_for_several).filter(|_| forbidding.iter().any(|rule| rule.is_on_interfaces())) {
+            let detail =
+                format!("`{}` stands for several interfaces, and the role forbids lines of some: name each interface", several.join(" "));
+            return Err(self.denied(&detail).at(line));
+        }
+        // What is removed, entered or switched off with a shorter line takes along what stands below.
         let touches =
-            |rule: &&&CommandRule| rule.pattern.may_begin(touched) || rule.pattern.may_begin(&all) || rule.pattern.is_below(touched);
+            |rule: &&&CommandRule| rule.pattern.may_touch(touched) || rule.pattern.may_touch(&all) || rule.pattern.may_be_below(touched);
         if forbidding.iter().any(|rule| touches(&rule)) {
             return Err(self.denied("the role forbids this line").at(line));
         }

@@ -40,13 +40,13 @@ impl DeviceRules {
             allow_edit_paths: settings.allow_edit_paths.clone(),
             deny_edit_paths: settings.deny_edit_paths.clone(),
         };
-        let is_snmp = settings.backend == Backend::Snmp;
-        let mut everybody = role(name, &own, is_snmp)?;
+        let backend = settings.backend;
+        let mut everybody = role(name, &own, backend)?;
         // Lines that others typed, secrets included.
         everybody.commands.push(CommandRule::new(RuleEffect::Deny, "show history"));
         everybody.windows = windows.iter().map(|text| Window::read(text)).collect::<Result<_, _>>()?;
         let named =
-            |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules, is_snmp)?));
+            |rules: &RoleSettings| Ok::<_, String>((rules.clone(), role(&format!("{name} for {}", description(rules)), rules, backend)?));
         let roles = settings.roles.iter().map(named).collect::<Result<_, _>>()?;
         Ok(Self { everybody, roles: Arc::new(roles), caller: None })
     }
@@ -116,7 +116,7 @@ fn description(rules: &RoleSettings) -> String {
     rules.callers.iter().chain(&rules.groups).map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-fn role(name: &str, settings: &RoleSettings, is_snmp: bool) -> Result<Role, String> {
+fn role(name: &str, settings: &RoleSettings, backend: Backend) -> Result<Role, String> {
     let rules = |effect: RuleEffect, texts: &[String]| texts.iter().map(|text| CommandRule::new(effect, text)).collect::<Vec<_>>();
     let both = |allow: &[String], deny: &[String]| [rules(RuleEffect::Allow, allow), rules(RuleEffect::Deny, deny)].concat();
     let mut paths = Vec::new();
@@ -127,7 +127,7 @@ fn role(name: &str, settings: &RoleSettings, is_snmp: bool) -> Result<Role, Stri
         (RuleEffect::Deny, true, &settings.deny_edit_paths),
     ] {
         for text in texts {
-            let whole = if is_snmp { whole_path(text) } else { text.into() };
+            let whole = if backend == Backend::Snmp { whole_path(text) } else { text.into() };
             paths.push(PathRule::new(effect, is_for_edits_only, &whole).ok_or_else(|| format!("`{text}` is no path for a rule"))?);
         }
     }
@@ -137,6 +137,7 @@ fn role(name: &str, settings: &RoleSettings, is_snmp: bool) -> Result<Role, Stri
         commands: both(&settings.allow_commands, &settings.deny_commands),
         lines: both(&settings.allow_lines, &settings.deny_lines),
         paths,
+        lacks_paths: matches!(backend, Backend::Ovs | Backend::Bird),
         windows: Vec::new(),
         freezes: Vec::new(),
     })
@@ -199,6 +200,24 @@ mod tests {
             permitted(&rules, None, edit).is_err() && permitted(&rules, None, radius).is_err() && permitted(&rules, None, system).is_err()
         );
         assert_eq!(permitted(&rules, None, DeviceAction::ReadPath("/interfaces")), Ok(()));
+    }
+
+    #[test]
+    fn nm_12_path_rules_without_paths_refuse_all_edits() {
+        let show = net_proto::dialect::Dialect::named("ovs").unwrap().command("show vlan").unwrap();
+        for backend in [Backend::Ovs, Backend::Bird] {
+            let paths = || vec!["/interfaces".to_owned()];
+            let edits = DeviceSettings { backend, deny_edit_paths: paths(), ..DeviceSettings::new("s") };
+            let all = DeviceSettings { backend, allow_paths: paths(), ..DeviceSettings::new("s") };
+            for (settings, is_read) in [(edits, true), (all, false)] {
+                let rules = DeviceRules::new(&settings).unwrap();
+                let told = permitted(&rules, None, DeviceAction::ConfigLine("tag 3")).unwrap_err();
+                assert!(told.contains("deny_lines"), "{told}");
+                assert!(permitted(&rules, None, DeviceAction::Commit).is_err());
+                assert_eq!(permitted(&rules, None, DeviceAction::Command(&show)).is_ok(), is_read);
+                assert_eq!(permitted(&rules, None, DeviceAction::Confirm), Ok(()));
+            }
+        }
     }
 
     #[test]

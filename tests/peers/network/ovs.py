@@ -25,7 +25,12 @@ command_timeout = "2s"
 [device.ruled]
 backend = "ovs"
 socket = "{HOME}/db.sock"
-deny_lines = ["port e2", "tag 30"]
+deny_lines = ["port e2", "tag 30", "trunks 15"]
+
+[device.pathed]
+backend = "ovs"
+socket = "{HOME}/db.sock"
+deny_edit_paths = ["/interfaces"]
 """
 
 
@@ -88,7 +93,7 @@ def reads(report, gateway, device):
 
 def refused(report, device):
     """NM-08: lines that no switch has, rows of others, and interfaces that are not there."""
-    for lines, why in ((["port e1", "tag 4096"], "4095"), (["port e9", "tag 1"], "in-bridge"), (["port e1", "tagg 1"], "none of"), (["port e1", "tag 10"], "nothing would change")):
+    for lines, why in ((["port e1", "tag 4096"], "4095"), (["port e9", "tag 1"], "in-bridge"), (["port e1", "tagg 1"], "none of"), (["port e1", "no tagg"], "is it `tag`?"), (["port e1", "tag 10"], "nothing would change")):
         code, detail = device.code("network.cli.configure", commands=lines)
         report.check(f"NM-08: ovs: {lines} are refused with the reason", code == -32084 and why in detail, f"{code} {detail}")
     vsctl("--", "set", "port", "e3", "qos=@q", "--", "--id=@q", "create", "qos", "type=linux-htb")
@@ -108,14 +113,20 @@ def refused(report, device):
     vsctl("clear", "port", "e3", "tag")
 
 
-def ruled(report, device):
+def ruled(report, gateway, device):
     """NM-12: quotes and escapes hide no line from the rules of the device."""
-    for lines in (["port e2", "no trunks"], ['port "e2"', "no trunks"], ['no port "\\u00652"'], ["port e1", '"t\\u0061g" 30'], ["port e1", 'tag "30"'], ["port e1", "tag 030"]):
+    for lines in (["port e2", "no trunks"], ['port "e2"', "no trunks"], ['no port "\\u00652"'], ["port e1", '"t\\u0061g" 30'], ["port e1", 'tag "30"'], ["port e1", "tag 030"], ["port e3", "trunks 10-20"], ["port e3", 'trunks "1,15"']):
         code, detail = device.code("network.cli.configure", commands=lines)
-        report.check(f"NM-12: ovs: {lines} pass by no rule", code == (-32084 if "tag 030" in lines else -32083), f"{code} {detail}")
+        report.check(f"NM-12: ovs: {lines} pass by no rule", code == -32083, f"{code} {detail}")
     shown = device.change('port "e1"', "tag 31")
     report.check("NM-12: ovs: and what no rule forbids is taken", "+ tag 31" in shown["diff"], str(shown))
     device.call("network.rollback")
+    pathed = Device(gateway, "pathed")
+    code, detail = pathed.code("network.cli.configure", commands=["port e1", "tag 5"])
+    report.check("NM-12: ovs: a rule on paths refuses edits, for nobody can judge them by it", code == -32083 and "deny_lines" in detail, f"{code} {detail}")
+    report.check("NM-12: ovs: and reads go on", "e1" in pathed.call("network.cli.exec", cmd="show vlan").get("stdout", ""))
+    told = gateway.asked("check", os.path.join(gateway.home.dir, "banyan.toml")).stderr
+    report.check("NM-12: ovs: which a check of the configuration says", "[device.pathed]" in told and "rules on paths" in told, told)
 
 
 def changes(report, device):
@@ -172,6 +183,15 @@ def meanwhile(report, gateway, device):
     device.call("network.rollback")
 
 
+def keys(report, device):
+    """NM-09: keys with blanks are told apart."""
+    device.change("port e3", 'external_ids "a b" 1', 'external_ids "a c" 2')
+    device.call("network.commit", confirmed=30)
+    ids = vsctl("get", "port", "e3", "external_ids").strip()
+    report.equal("NM-09: ovs: two keys that begin alike stand side by side", ids, '{"a b"="1", "a c"="2"}')
+    device.call("network.rollback")
+
+
 def wizard(report, gateway):
     """NM-07: the wizard for a VLAN, through the person and the commit to the switch."""
     wire = Modern(gateway.url("switch"), capabilities=asking.FORMS, answer=asking.agreeing([]))
@@ -219,8 +239,9 @@ def run(report):
         device = Device(gateway, "switch")
         report.guard("ovs/reads", lambda: reads(report, gateway, device))
         report.guard("ovs/refused", lambda: refused(report, device))
-        report.guard("ovs/ruled", lambda: ruled(report, Device(gateway, "ruled")))
+        report.guard("ovs/ruled", lambda: ruled(report, gateway, Device(gateway, "ruled")))
         report.guard("ovs/meanwhile", lambda: meanwhile(report, gateway, device))
+        report.guard("ovs/keys", lambda: keys(report, device))
         report.guard("ovs/changes", lambda: changes(report, device))
         report.guard("ovs/wizard", lambda: wizard(report, gateway))
         report.guard("ovs/killed", lambda: killed(report, gateway))

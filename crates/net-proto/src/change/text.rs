@@ -291,13 +291,28 @@ fn key_of<'a>(line: &'a str, pattern: &str) -> Option<&'a str> {
     for wanted in pattern.split(' ') {
         let rest = &line[end..];
         let begin = rest.len() - rest.trim_start().len();
-        let word = rest[begin..].split(' ').next().filter(|word| !word.is_empty())?;
+        let word = first_word(&rest[begin..]).filter(|word| !word.is_empty())?;
         if wanted != "*" && wanted != word {
             return None;
         }
         end += begin + word.len();
     }
     Some(&line[..end])
+}
+
+/// The first word of a line; a quote begins a word that blanks are part of, up to the next quote.
+fn first_word(line: &str) -> Option<&str> {
+    let mut is_escaped = false;
+    let is_end = |(_, letter): &(usize, char)| {
+        let ends = *letter == '"' && !is_escaped;
+        is_escaped = *letter == '\\' && !is_escaped;
+        ends
+    };
+    let end = line.strip_prefix('"').and_then(|quoted| quoted.char_indices().find(is_end)).map(|(at, _)| at + 2);
+    match end {
+        Some(end) if line[end..].is_empty() || line[end..].starts_with(' ') => line.get(..end),
+        Some(_) | None => line.split(' ').next(),
+    }
 }
 
 fn write_node(text: &mut String, node: &LineNode, depth: usize, grammar: &Grammar) {
@@ -410,6 +425,19 @@ mod tests {
         assert_eq!(tree.write(&FRR), "router bgp 1\n neighbor 10.0.0.1 timers connect 5\nexit\n");
         tree.merge(["router bgp 1", "no neighbor 10.0.0.1"], &FRR);
         assert_eq!(tree.write(&FRR), "router bgp 1\nexit\n");
+    }
+
+    #[test]
+    fn nm_09_keys_with_blanks_have_places_of_their_own() {
+        let grammar = Grammar { single: vec!["external_ids *".to_owned(), "tag".to_owned()], ..Grammar::default() };
+        let mut tree = Tree::read("external_ids \"a b\" 1\nexternal_ids \"a c\" 2\nexternal_ids \"a \\\" d\" 3\n");
+        tree.merge(["external_ids \"a c\" 9", "no external_ids \"a \\\" d\""], &grammar);
+        assert_eq!(tree.write(&grammar), "external_ids \"a b\" 1\nexternal_ids \"a c\" 9\n");
+        // A quote that never ends is part of a word.
+        assert_eq!(
+            (key_of("external_ids \"a b", "external_ids *"), key_of("external_ids", "external_ids *")),
+            (Some("external_ids \"a"), None)
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::command::CommandClass;
+use crate::numbers::{listed, ranges};
 
 /// Words of a rule or a verb; `*` stands for any word. Compared in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,14 +24,38 @@ impl WordPattern {
         self.0.len() <= words.len() && self.0.iter().zip(words).all(|(own, word)| own == "*" || own.starts_with(word.as_str()))
     }
 
-    /// Do these words, each in full, stand above the pattern?
-    pub(crate) fn is_below(&self, words: &[String]) -> bool {
-        words.len() < self.0.len() && self.0.iter().zip(words).all(|(own, word)| own == "*" || own == word)
+    /// May these words of a line, each perhaps shortened, begin with the pattern, for any number of their lists?
+    pub(crate) fn may_touch(&self, words: &[String]) -> bool {
+        behind(&self.0, words, |own, word| own.starts_with(word)).is_some()
+    }
+
+    /// Do these words of a line, each in full, stand above the pattern, for any number of their lists?
+    pub(crate) fn may_be_below(&self, words: &[String]) -> bool {
+        let is_whole = |above: usize| behind(&self.0[..above], words, |own, word| own == word).is_some_and(<[String]>::is_empty);
+        (0..self.0.len()).any(is_whole)
     }
 
     pub(crate) fn first(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
+}
+
+/// Words behind those that meet a pattern; `None`: the words do not. A number of the pattern is met by any list with this number.
+fn behind<'w>(own: &[String], mut words: &'w [String], is_same: impl Fn(&str, &str) -> bool) -> Option<&'w [String]> {
+    for own in own {
+        let word = words.first()?;
+        let (found, used) = listed(words);
+        let wanted = ranges(own).filter(|_| used > 0);
+        let is_met = wanted.as_ref().map_or_else(
+            || own == "*" || is_same(own, word),
+            |wanted| wanted.iter().any(|(first, last)| found.iter().any(|(begin, end)| first <= end && begin <= last)),
+        );
+        if !is_met {
+            return None;
+        }
+        words = &words[if wanted.is_some() { used } else { 1 }..];
+    }
+    Some(words)
 }
 
 /// Tree of keywords.

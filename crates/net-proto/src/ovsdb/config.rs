@@ -32,6 +32,32 @@ enum Context {
     Interface(String),
 }
 
+impl Context {
+    /// Checks that a line of this context may begin with `word`.
+    ///
+    /// # Errors
+    /// The words that it may begin with, and the nearest of them.
+    fn check_word(&self, word: &str) -> Result<(), String> {
+        let (own, known): (&[&str], &[(&'static str, ColumnType)]) = match self {
+            Self::Vlan(_) => (&["name"], &[]),
+            Self::Bridge(_) => (&[], BRIDGE),
+            Self::Port(_) => (&["in-bridge", "interfaces"], PORT),
+            Self::Interface(_) => (&[], INTERFACE),
+        };
+        let all: Vec<&str> = own.iter().copied().chain(known.iter().map(|(name, _)| *name)).collect();
+        if all.contains(&word) { Ok(()) } else { Err(format!("is none of {}{}", all.join(", "), nearest(word, &all))) }
+    }
+}
+
+/// Question for the nearest known word, where one is near.
+fn nearest(word: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (strsim::osa_distance(word, known), known)).min();
+    near.filter(|(distance, known)| *distance <= known.len() / 3).map(|(_, known)| format!(": is it `{known}`?")).unwrap_or_default()
+}
+
+/// Words that open a context.
+const KINDS: [&str; 4] = ["bridge", "port", "interface", "vlan"];
+
 impl SwitchConfig {
     /// Reads lines and contexts for a switch with the configuration `running`: with a bridge go its ports, with a port its interfaces.
     ///
@@ -107,8 +133,12 @@ impl SwitchConfig {
     }
 
     fn open(&mut self, words: &[String]) -> Result<Context, String> {
-        if words.first().is_some_and(|word| word == "no") {
-            return Err("the switch has none of this".to_owned());
+        if let [no, rest @ ..] = words
+            && no == "no"
+        {
+            let kind = rest.first().map_or("", String::as_str);
+            let near = if KINDS.contains(&kind) { String::new() } else { nearest(kind, &KINDS) };
+            return Err(format!("the switch has none of this{near}"));
         }
         let [kind, name] = words else { return Err("begins no context: write bridge, port, interface or vlan, and a name".to_owned()) };
         if name.is_empty() {
@@ -131,15 +161,15 @@ impl SwitchConfig {
                 self.interfaces.entry(name.clone()).or_default();
                 Ok(Context::Interface(name.clone()))
             }
-            _ => Err("begins no context: write bridge, port, interface or vlan, and a name".to_owned()),
+            _ => Err(format!("begins no context: write bridge, port, interface or vlan, and a name{}", nearest(kind, &KINDS))),
         }
     }
 
     fn add(&mut self, context: &Context, words: &[String]) -> Result<(), String> {
         let [word, values @ ..] = words else { return Ok(()) };
-        // What the switch does not have is gone already.
         if word == "no" {
-            return Ok(());
+            // A known line that the switch does not have is gone already.
+            return context.check_word(values.first().map_or("", String::as_str));
         }
         let (known, columns) = match context {
             Context::Vlan(vlan) => {
@@ -164,11 +194,9 @@ impl SwitchConfig {
                 }
             }
         };
+        context.check_word(word)?;
         let found = known.iter().find(|(name, _)| name == word);
-        let (name, kind): &(&'static str, ColumnType) = found.ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            format!("is none of {}", names.join(", "))
-        })?;
+        let (name, kind): &(&'static str, ColumnType) = found.ok_or_else(|| format!("`{word}` has one value"))?;
         kind.set(name, values, columns)
     }
 

@@ -130,7 +130,15 @@ fn nm_09_a_port_without_a_bridge_is_told_as_lost() {
 fn nm_08_lines_that_no_switch_has_are_refused() {
     for (commands, why) in [
         (&["port e1", "tag 4096"][..], "no number from 0 to 4095"),
-        (&["port e1", "tagg 1"], "is none of"),
+        (&["port e1", "tagg 1"], "is none of in-bridge, interfaces, tag, "),
+        (&["port e1", "tagg 1"], "is it `tag`?"),
+        (&["port e1", "no tagg"], "is it `tag`?"),
+        (&["port e1", "no trunk"], "is it `trunks`?"),
+        (&["port e1", "no"], "is none of"),
+        (&["bridge br0", "no tag"], "is none of"),
+        (&["vlan 10", "no nam"], "is it `name`?"),
+        (&["prot e1"], "is it `port`?"),
+        (&["port e1", "in-bridge br0 br1"], "has one value"),
         (&["port e7", "tag 1"], "stands in no bridge"),
         (&["port e7", "in-bridge br9"], "not there"),
         (&["interface e7", "type internal"], "no port has this interface"),
@@ -143,6 +151,13 @@ fn nm_08_lines_that_no_switch_has_are_refused() {
     ] {
         let fault = changed(commands).unwrap_err();
         assert!(fault.code == Code::ConfigIncompatible && fault.detail.contains(why), "{commands:?}: {}", fault.detail);
+    }
+}
+
+#[test]
+fn nm_08_a_known_line_that_is_gone_is_no_mistake() {
+    for lines in [["port e1", "no trunks"], ["bridge br0", "no external_ids x"], ["vlan 20", "no name"], ["port e2", "no interfaces"]] {
+        assert_eq!(changed(&lines), Ok(rows().config()), "{lines:?}");
     }
 }
 

@@ -102,6 +102,47 @@ fn nm_12_lines_are_allowed_in_full_and_forbidden_in_part() {
 }
 
 #[test]
+fn nm_12_a_list_is_forbidden_for_each_of_its_values() {
+    let denies = |pattern: &str, line: &str| {
+        let role = Role { lines: vec![rule(RuleEffect::Deny, pattern)], ..Role::default() };
+        role.permit(DeviceAction::ConfigLine(line), 0).is_err()
+    };
+    for (pattern, line) in [
+        ("trunks 15", "trunks 10-20"),
+        ("trunks 15", "trunks 1,15"),
+        ("trunks 15-17", "trunks 10-15"),
+        ("trunks", "trunks 10-20"),
+        ("switchport trunk allowed vlan 15", "switchport trunk allowed vlan 10-20"),
+        ("switchport trunk allowed vlan 15", "sw tr al vl add 1,14-16"),
+        ("switchport trunk allowed vlan 15", "switchport trunk allowed vlan all"),
+        ("switchport trunk allowed vlan 15", "switchport trunk allowed vlan except 3"),
+        ("switchport trunk allowed vlan 15", "no switchport trunk allowed vlan 10-20"),
+        ("vlan 15", "vlan 10,12-18"),
+        ("vlan 15", "vlan batch 10 to 20"),
+        ("port trunk allow-pass vlan 15", "port trunk allow-pass vlan 2 10 to 20"),
+        ("port trunk allow-pass vlan 15", "undo port trunk allow-pass vlan all"),
+        ("vlans * vlan-id-list 15", "set vlans x vlan-id-list [ 10-20 40 ]"),
+        ("vlans * vlan-id-list 15", "set vlans x vlan-id-list 10-20"),
+        ("vlan 15 name", "vlan 10-20"),
+        ("interface gigabitethernet0/2", "interface range gigabitethernet0/1 - 4"),
+        ("interface gigabitethernet0/2", "int ran gi0/1-4"),
+        ("interface gigabitethernet0/0/2", "port-group group-member gigabitethernet0/0/1 to gigabitethernet0/0/4"),
+    ] {
+        assert!(denies(pattern, line), "{pattern}: {line}");
+    }
+    for (pattern, line) in [
+        ("trunks 15", "trunks 10-14,16"),
+        ("tag 30", "tag 3"),
+        ("vlan 15", "vlan 150"),
+        ("port trunk allow-pass vlan 15", "port trunk allow-pass vlan 16 to 20"),
+        ("vlans * vlan-id-list 15", "set vlans x vlan-id-list [ 16 17 ]"),
+        ("description", "interface range gigabitethernet0/1 - 4"),
+    ] {
+        assert!(!denies(pattern, line), "{pattern}: {line}");
+    }
+}
+
+#[test]
 fn nm_12_paths_are_held_against_all_above_and_below() {
     let paths = vec![
         PathRule::new(RuleEffect::Allow, false, "/interfaces").unwrap(),
