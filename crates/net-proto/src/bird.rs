@@ -92,6 +92,16 @@ pub fn is_fresh(status: &str) -> bool {
     moment("Last reboot on ").is_some_and(|started| moment("Last reconfiguration on ") == Some(started))
 }
 
+/// Time since BIRD has read the running configuration, in milliseconds, by the clock of BIRD; `None` where BIRD tells times in another form.
+pub fn age(status: &str) -> Option<u64> {
+    let moment = |begin: &str| {
+        let told = answer(status).lines().find_map(|line| line.strip_prefix(begin))?;
+        chrono::NaiveDateTime::parse_from_str(told, "%Y-%m-%d %H:%M:%S%.f").ok()
+    };
+    let since = moment("Current server time is ")?.signed_duration_since(moment("Last reconfiguration on ")?);
+    u64::try_from(since.num_milliseconds()).ok()
+}
+
 /// Is a name of a change fit for the name of a file?
 pub fn is_plain(change: &str) -> bool {
     !change.is_empty() && change.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -172,6 +182,8 @@ mod tests {
         let (same, other) = ("2026-11-25 22:35:53.526", "2026-11-25 22:36:53.526");
         assert!(is_fresh(&status(&format!("Last reboot on {same}\nLast reconfiguration on {same}"))));
         assert!(!is_fresh(&status(&format!("Last reboot on {same}\nLast reconfiguration on {other}"))) && !is_fresh(&status("x")));
+        let times = |now: &str| status(&format!("Current server time is {now}\nLast reboot on {same}\nLast reconfiguration on {same}"));
+        assert_eq!((age(&times("2026-11-25 22:35:55.026")), age(&times("22:35:55")), age(&status("x"))), (Some(1_500), None, None));
         assert!(is_plain("ab12-old") && !is_plain("../x") && !is_plain(""));
     }
 

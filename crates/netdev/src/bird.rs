@@ -7,7 +7,7 @@ mod files;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use equipment::DeviceSettings;
 use net_proto::bird::{self, Reconfiguration};
@@ -96,7 +96,8 @@ impl Bird {
     ///
     /// # Errors
     /// -32083: somebody has edited the file, and BIRD does not run that.
-    pub(crate) fn start_revision(&self, running: &str, known: Option<&str>) -> Result<String, Fault> {
+    pub(crate) async fn start_revision(&self, running: &str, known: Option<&str>) -> Result<String, Fault> {
+        self.check_loaded().await?;
         let start = self.files.start()?;
         let found = revision(&start);
         if start == running || known == Some(found.as_str()) { Ok(found) } else { Err(self.edited()) }
@@ -109,6 +110,17 @@ impl Bird {
     pub(crate) fn check_start(&self, change: &DeviceChange) -> Result<(), Fault> {
         let found = revision(&self.files.start()?);
         if change.start.as_ref().is_none_or(|known| *known == found) { Ok(()) } else { Err(self.edited()) }
+    }
+
+    /// Checks that the file is what BIRD has read, where BIRD runs what came from the file.
+    async fn check_loaded(&self) -> Result<(), Fault> {
+        if self.running_change().await?.is_some() {
+            return Ok(());
+        }
+        let age = bird::age(&self.birdc(&[], "show status").await?.stdout).map(Duration::from_millis);
+        let loaded = age.and_then(|age| SystemTime::now().checked_sub(age));
+        let is_newer = loaded.zip(self.files.written_at()).is_some_and(|(loaded, written)| written > loaded);
+        if is_newer { Err(self.edited()) } else { Ok(()) }
     }
 
     /// Checks a whole configuration, on the device and without a change.

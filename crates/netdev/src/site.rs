@@ -218,7 +218,7 @@ impl Site {
         let Some(device) = self.backend.candidate_line() else {
             let running = self.backend.running().await?;
             if self.backend.is_text() {
-                return Ok((self.whole(author, edits, &running)?, running));
+                return Ok((self.whole(author, edits, &running).await?, running));
             }
             return Ok((edit(&self.store.load()?, author, edits, &running, self.dialect.grammar(), &now())?, running));
         };
@@ -238,7 +238,7 @@ impl Site {
     }
 
     /// The record with a whole text as the candidate.
-    fn whole(&self, author: Author<'_>, edits: Edits, running: &str) -> Result<ChangeRecord, Fault> {
+    async fn whole(&self, author: Author<'_>, edits: Edits, running: &str) -> Result<ChangeRecord, Fault> {
         let Edits::Whole(candidate) = edits else {
             let detail = "the configuration of this device is one text: push a whole one by network.file.push";
             return Err(Fault::new(Code::ConfigIncompatible, detail));
@@ -246,7 +246,7 @@ impl Site {
         let tried = TriedEdits { form: ConfigForm::Text, edits: Vec::new(), running: running.to_owned(), candidate };
         let record = self.store.load()?;
         let known = record.change.as_ref().and_then(|change| change.start.as_deref());
-        let start = self.backend.start_revision(running, known)?;
+        let start = self.backend.start_revision(running, known).await?;
         let mut adopted = adopt(&record, author, tried, &now())?;
         adopted.change.iter_mut().for_each(|change| change.start.clone_from(&start));
         Ok(adopted)

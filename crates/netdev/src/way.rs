@@ -175,8 +175,8 @@ impl DeviceWay {
     ///
     /// # Errors
     /// -32083: somebody has edited the file since.
-    pub(crate) fn start_revision(&self, running: &str, known: Option<&str>) -> Result<Option<String>, Fault> {
-        if let Self::Bird(bird) = self { bird.start_revision(running, known).map(Some) } else { Ok(None) }
+    pub(crate) async fn start_revision(&self, running: &str, known: Option<&str>) -> Result<Option<String>, Fault> {
+        if let Self::Bird(bird) = self { bird.start_revision(running, known).await.map(Some) } else { Ok(None) }
     }
 
     /// Is the configuration one text, and no lines that commands could be merged into?

@@ -144,6 +144,12 @@ def edited(report, device):
     code, detail = device.code("network.file.push", filename="candidate-config", content=BASE)
     report.check("NM-09: bird: nor is one that was edited before", code == -32083 and "birdc configure" in detail, f"{code} {detail}")
     back(device)
+    FILE.write_text(hand)
+    code, detail = device.code("network.file.push", filename="candidate-config", content=BASE + ADDED)
+    report.check("NM-09: bird: a file that BIRD has not read yet is not taken for what runs", code == -32083 and "birdc configure" in detail, f"{code} {detail}")
+    birdc("configure")
+    report.check("NM-09: bird: but once BIRD has", "hash" in push(device, hand + ADDED))
+    back(device)
 
 
 def unsaved(report, device):

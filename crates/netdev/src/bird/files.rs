@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use net_proto::bird;
 use net_proto::fault::{Code, Fault};
@@ -28,6 +29,11 @@ impl BirdFiles {
     /// The configuration that BIRD starts with.
     pub(super) fn start(&self) -> Result<String, Fault> {
         read(&self.file)
+    }
+
+    /// Moment of the last write to the file that BIRD starts with.
+    pub(super) fn written_at(&self) -> Option<SystemTime> {
+        std::fs::metadata(&self.file).and_then(|facts| facts.modified()).ok()
     }
 
     /// The configuration that was loaded under this name.
