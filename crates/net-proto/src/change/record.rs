@@ -49,6 +49,11 @@ impl Deadline {
         }
     }
 
+    /// Milliseconds of the whole window.
+    pub fn length(&self) -> u64 {
+        self.wall.saturating_sub(self.began)
+    }
+
     /// Checks whether the time is up.
     pub fn is_over(&self, now: &Now) -> bool {
         self.left(now) == 0

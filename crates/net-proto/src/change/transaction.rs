@@ -120,6 +120,8 @@ pub struct Transaction {
     /// Failure for the caller.
     fault: Option<Fault>,
     outcome: Option<ChangeOutcome>,
+    /// Moment at which the present action was asked for.
+    asked: Option<Now>,
 }
 
 impl Transaction {
@@ -198,8 +200,11 @@ impl Transaction {
             let detail = "a confirmation is under way, and the device has not answered yet: confirm again to learn how it ended";
             return Err(Fault::new(Code::ConfigIncompatible, detail).retryable());
         }
-        let is_unknown = record.change.as_ref().is_some_and(|change| change.is_unanswered);
+        // Whoever sent a commit and died before the answer left the record armed.
+        let is_cut_off = |change: &DeviceChange| change.phase == Phase::Armed && change.persist.is_some();
+        let is_unknown = record.change.as_ref().is_some_and(|change| change.is_unanswered || is_cut_off(change));
         let mut begun = Self { is_unknown, ..Self::new(record, ChangeStep::KeepRolling) };
+        begun.change(|change| change.is_unanswered = is_unknown);
         begun.turn_back(reason);
         Ok(begun)
     }
@@ -218,6 +223,7 @@ impl Transaction {
             in_the_way: None,
             fault: None,
             outcome: None,
+            asked: None,
         }
     }
 
@@ -329,6 +335,7 @@ impl Transaction {
             (_, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::End),
             (_, StepResult::Done | StepResult::Running(_) | StepResult::Overtaken(_)) => ChangeStep::End,
         };
+        self.asked = Some(now.clone());
     }
 
     fn armed(&mut self, running: String, now: &Now) -> ChangeStep {

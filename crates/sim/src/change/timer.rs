@@ -16,6 +16,17 @@ struct TimedCommit {
 pub(super) struct DeviceTimer {
     time: u64,
     commit: Option<TimedCommit>,
+    /// Commit that the device has taken and not begun.
+    queued: Option<QueuedCommit>,
+}
+
+/// Commit that a slow device carries out later.
+#[derive(Debug)]
+struct QueuedCommit {
+    begin: u64,
+    new: String,
+    name: String,
+    milliseconds: u64,
 }
 
 impl DeviceTimer {
@@ -27,6 +38,11 @@ impl DeviceTimer {
         let old = std::mem::replace(running, new.to_owned());
         self.commit = Some(TimedCommit { name: name.to_owned(), end: self.time + milliseconds, old });
         Ok(())
+    }
+
+    /// Commits `new` for some time as [`Self::commit`] does, but only after a while.
+    pub(super) fn queue(&mut self, after: u64, new: &str, name: &str, milliseconds: u64) {
+        self.queued = Some(QueuedCommit { begin: self.time + after, new: new.to_owned(), name: name.to_owned(), milliseconds });
     }
 
     /// Keeps the commit of this name.
@@ -44,13 +60,16 @@ impl DeviceTimer {
     /// Lets time pass; answers whether a commit was taken back.
     pub(super) fn pass(&mut self, running: &mut String, milliseconds: u64) -> bool {
         self.time += milliseconds;
+        if let Some(queued) = self.queued.take_if(|queued| queued.begin <= self.time) {
+            drop(self.commit(running, &queued.new, &queued.name, queued.milliseconds));
+        }
         let due = self.commit.take_if(|commit| commit.end <= self.time);
         due.map(|commit| *running = commit.old).is_some()
     }
 
     /// Forgets the commit, as at a restart.
     pub(super) fn forget(&mut self) {
-        self.commit = None;
+        (self.commit, self.queued) = (None, None);
     }
 
     /// Configuration that the timer brings back.

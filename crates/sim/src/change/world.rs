@@ -97,6 +97,8 @@ impl DeviceWorld {
             change.deadline.is_some() && change.snapshot.as_ref().is_some_and(|snapshot| self.legitimate.contains(snapshot))
         });
         let timer = self.timer.as_ref().map(|timer| timer.old().is_some_and(|old| self.legitimate.contains(old)));
+        let is_timed = self.timer.as_ref().is_some_and(|timer| timer.old().is_some());
+        assert!(!is_timed || self.disk.pending().is_some(), "the record is over, and the device runs the change:\n{}", self.running);
         assert!(
             self.legitimate.contains(&self.running) || timer.unwrap_or(will_restore),
             "nothing brings the old configuration back from:\n{}",
@@ -279,6 +281,7 @@ impl DeviceWorld {
                 Want::Apply(change) => {
                     let (candidate, left) = (change.candidate.clone(), change.deadline.as_ref().map_or(0, |end| end.left(&self.now)));
                     match change.persist.clone() {
+                        Some(name) if self.goes_wrong(10) => self.delay(&candidate, &name, left),
                         Some(name) => self.tell_timer(|timer, running| timer.commit(running, &candidate, &name, left), "commit lost"),
                         None => self.configure(&candidate),
                     }
@@ -348,6 +351,16 @@ impl DeviceWorld {
             self.happen("acknowledgement lost", "");
             self.fail("timeout")
         }
+    }
+
+    /// Tells a device with a timer to commit, which it does once nobody waits for an answer any more, within the window.
+    fn delay(&mut self, candidate: &str, name: &str, left: u64) -> StepResult {
+        let after = self.random.below(usize::try_from(left).unwrap_or(1).max(1)) as u64;
+        if let Some(timer) = &mut self.timer {
+            timer.queue(after, candidate, name, left);
+        }
+        self.happen("commit delayed", "");
+        self.fail("timeout")
     }
 
     /// Tells a device with a timer something: the request or its answer may get lost.

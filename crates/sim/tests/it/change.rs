@@ -10,11 +10,12 @@ use sim::change::live;
 const SEEDS: u64 = 2000;
 
 /// Events that have to occur somewhere among the seeds.
-const MET: [&str; 24] = [
+const MET: [&str; 25] = [
     "acknowledgement lost",
     "cancel lost",
     "came to nothing",
     "clock jumped",
+    "commit delayed",
     "commit lost",
     "committed",
     "confirmation lost",

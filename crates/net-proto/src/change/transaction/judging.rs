@@ -33,12 +33,14 @@ impl Transaction {
     }
 
     /// Recognizes a commit that the device has neither answered nor taken back: whatever runs now, it may still be carried out, with the timer
-    /// of its own. So the record keeps a deadline for that long.
+    /// of its own. So the record keeps a deadline for that long. What was read counts for the moment at which it was asked for.
     fn is_open(&mut self, now: &Now) -> bool {
         let Some(change) = self.record.change.as_ref().filter(|change| change.is_unanswered && !self.is_taken_back) else { return false };
-        let is_over = change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now));
-        // The device counts its time from the moment at which it begins, which is not before the commit was given up.
-        let window = self.window;
+        let is_over = change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(self.asked.as_ref().unwrap_or(now)));
+        // The device counts its time from the moment at which it begins, which is not before the commit was given up. Since the machine began
+        // again, only the wall clock would tell, which may have jumped.
+        let of_another_run = change.deadline.as_ref().filter(|deadline| deadline.boot != now.boot).map(Deadline::length);
+        let window = of_another_run.unwrap_or_default().max(self.window);
         if window > 0 {
             self.change(|change| change.deadline = Some(Deadline::after(now, window)));
         } else if is_over {

@@ -100,6 +100,21 @@ fn nm_09_a_commit_that_nobody_answered_keeps_a_deadline() {
 }
 
 #[test]
+fn nm_09_a_commit_whose_sender_died_keeps_a_deadline() {
+    let at = |seconds: u64| Now { wall: seconds * 1000, boot: "b".to_owned(), up: seconds * 1000 };
+    let armed = record(Phase::Armed, &at(1));
+    let end = armed.change.as_ref().and_then(|change| change.deadline.clone()).unwrap().left(&at(0)) / 1000;
+    for (now, ended) in [(at(2), Phase::RollingBack), (at(end + 1), Phase::RolledBack)] {
+        let mut look = Transaction::roll_back(armed.clone(), Reason::Interrupted).unwrap();
+        look.hear(StepResult::Done, &now);
+        assert_eq!(look.want(), Want::Restore(OLD), "what the device has not begun is withdrawn first");
+        look.hear(refusal(Code::InvalidParams), &now);
+        look.hear(StepResult::Running(OLD.to_owned()), &now);
+        assert_eq!(phase(&look), Some(ended));
+    }
+}
+
+#[test]
 fn nm_09_a_device_that_is_away_has_failed_nothing() {
     let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
     let mut commit = Transaction { window: 60_000, ..Transaction::new(record(Phase::Armed, &now), ChangeStep::Apply) };
