@@ -36,6 +36,10 @@ impl Oid {
 
     pub(super) fn read(content: &[u8]) -> Result<Self, SnmpError> {
         let odd = SnmpError::Malformed("an object identifier of unknown form");
+        if content.is_empty() {
+            // Agents write 0.0 so.
+            return Ok(Self(vec![0, 0]));
+        }
         let mut numbers = Vec::with_capacity(content.len() + 1);
         let mut number: u32 = 0;
         let mut is_open = false;
@@ -126,6 +130,12 @@ mod tests {
                 prop_assert!(oid.0.len() <= MOST);
             }
         }
+    }
+
+    #[test]
+    fn an_empty_identifier_is_zero() {
+        assert_eq!(Oid::read(&[]), Ok(Oid::new(&[0, 0])));
+        assert_eq!(Oid::read(&Oid::new(&[0, 0]).write()), Ok(Oid::new(&[0, 0])));
     }
 
     #[test]
