@@ -9,8 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::share;
+
 /// Longest output of a program, in bytes.
-const OUTPUT: u64 = 128 << 20;
+const OUTPUT: usize = 128 << 20;
 
 /// Texts that a program printed, and its success.
 #[derive(Debug)]
@@ -28,8 +30,9 @@ pub(crate) async fn turn(room: &Semaphore, timeout: Duration) -> Result<Semaphor
 
 /// Runs a program. With `held`, the file stays open until the program and its children have ended.
 pub(crate) async fn run(program: &[&str], timeout: Duration, held: Option<File>) -> Result<ProgramOutput, Fault> {
-    let output = run_within(program, timeout, held, OUTPUT).await?;
-    output.ok_or_else(|| Fault::from(Trouble::TooLong { limit: OUTPUT as usize }))
+    let limit = share::at_most(OUTPUT);
+    let output = run_within(program, timeout, held, limit as u64).await?;
+    output.ok_or_else(|| Fault::from(Trouble::TooLong { limit }))
 }
 
 /// Runs a program that prints at most `limit` bytes; `None` where it prints more, and is ended for that.

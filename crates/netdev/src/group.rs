@@ -1,7 +1,7 @@
 //! A group of devices as an MCP server: its tools read from all devices of the group, or from some, and answer for each. Every device has its own
 //! rules. A group changes nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use equipment::GroupSettings;
@@ -14,12 +14,15 @@ use tokio::task::JoinSet;
 use crate::caller::{self, CallerIdentity};
 use crate::device::{tools, yang};
 use crate::served::ServedDevices;
+use crate::share;
 
 /// Devices that one call asks at a time.
 const AT_ONCE: usize = 32;
 /// Bytes of the answer of a device, and of the answers of all together.
 const ANSWER: usize = 2 << 20;
 const ANSWERS: usize = 8 << 20;
+/// Bytes that the devices asked at a time may say together, before secrets are hidden and forms changed.
+const READING: usize = 128 << 20;
 /// Longest time of a call: less than the silence after which a gate gives a call up.
 const PATIENCE: Duration = Duration::from_secs(240);
 const READS: [&str; 3] = ["network.cli.exec", "network.yang.get", "network.file.pull"];
@@ -59,23 +62,26 @@ impl DeviceGroup {
         for (name, refused) in caller::refused_devices(&request.meta) {
             answers.entry(name).and_modify(|answer| *answer = failure(&refused));
         }
-        let (room, mut asking) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+        let (room, mut asking, answered) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new(), Arc::new(Mutex::new(AnswerRoom::default())));
+        let share = share_of(answers.values().filter(|answer| answer.is_null()).count());
         for (name, _) in answers.iter().filter(|(_, answer)| answer.is_null()) {
-            let (room, served, name) = (Arc::clone(&room), self.served.clone(), name.clone());
+            let (room, answered, served, name) = (Arc::clone(&room), Arc::clone(&answered), self.served.clone(), name.clone());
             let (tool, arguments, caller) = (tool.to_owned(), arguments.clone(), CallerIdentity::from_gate(&request.meta));
             asking.spawn(async move {
                 let _turn = room.acquire().await;
-                let answer = ask_one(&served, (&name, caller), &tool, &arguments).await;
+                let answer = share::within_share(share, ask_one(&served, (&name, caller), &tool, &arguments)).await;
+                // Before the next one has its turn: nothing that is too long waits for whoever hears of the progress.
+                let answer = answered.lock().unwrap_or_else(PoisonError::into_inner).taken(answer);
                 (name, answer)
             });
         }
-        let (total, mut done, mut answered) = (asking.len() as f64, 0.0, AnswerRoom::default());
+        let (total, mut done) = (asking.len() as f64, 0.0);
         let all = tokio::time::timeout(PATIENCE, async {
             while let Some(asked) = asking.join_next().await {
                 let Ok((name, answer)) = asked else { continue };
                 done += 1.0;
                 request.progress(done, total, &name).await;
-                answers.insert(name, answered.taken(answer));
+                answers.insert(name, answer);
             }
         });
         let left = match all.await {
@@ -85,6 +91,11 @@ impl DeviceGroup {
         answers.values_mut().filter(|answer| answer.is_null()).for_each(|answer| *answer = failure(&left));
         answers
     }
+}
+
+/// Bytes that each of so many devices may say.
+fn share_of(devices: usize) -> usize {
+    READING / devices.clamp(1, AT_ONCE)
 }
 
 /// Bytes of the answers so far.
@@ -114,6 +125,11 @@ async fn ask_one(served: &ServedDevices, (name, caller): (&str, Option<CallerIde
     let site = site.of_caller(caller);
     match tools::call(&site, tool, arguments).await {
         Ok(mut result) => json!({ "ok": result["structuredContent"].take() }),
+        Err(fault) if fault.is_too_long() => {
+            let advice =
+                format!("{}; in a call of a group a device may say less: name fewer `devices`, or call the device itself", fault.detail);
+            failure(&Fault { detail: advice, ..fault }.cleaned(|text| site.redactor.text(text)))
+        }
         Err(fault) => failure(&fault.cleaned(|text| site.redactor.text(text))),
     }
 }
@@ -187,7 +203,25 @@ impl Server for DeviceGroup {
 
 #[cfg(test)]
 mod tests {
+    use equipment::{DeviceSecrets, DeviceSettings};
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_devices_say_to_a_group_is_bounded() {
+        let (dir, served) = (tempfile::tempdir().unwrap(), ServedDevices::default());
+        let program = dir.path().join("vtysh");
+        std::fs::write(&program, "#!/bin/sh\nyes | head -c 6000000\n").unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let settings = DeviceSettings { bindir: Some(dir.path().display().to_string()), ..DeviceSettings::new("r1") };
+        let _r1 = served.enter(settings, DeviceSecrets::default(), dir.path()).unwrap();
+        let arguments = json!({ "cmd": "show version" }).as_object().cloned().unwrap();
+        let asked = |devices| share::within_share(share_of(devices), ask_one(&served, ("r1", None), "network.cli.exec", &arguments));
+        assert!(asked(1).await["ok"]["stdout"].as_str().is_some_and(|text| text.len() > 4 << 20));
+        let refused = asked(1_000).await.to_string();
+        assert!(refused.contains("within 4194304 bytes") && refused.contains("name fewer `devices`"), "{refused}");
+        assert!(share_of(1_000) * AT_ONCE <= READING && share_of(2) * 2 <= READING);
+    }
 
     #[test]
     fn answers_of_a_group_are_bounded() {

@@ -27,6 +27,7 @@ mod permission;
 mod room;
 mod served;
 mod serving;
+mod share;
 mod shell;
 mod site;
 mod snmp;

@@ -66,7 +66,7 @@ impl Login {
     /// A session of its own.
     pub(crate) async fn session(&self) -> Result<Handle<HostKey>, Fault> {
         let is_doubtful = self.is_doubtful.load(Ordering::Relaxed);
-        let (_turn, place) = (room::login(is_doubtful).await?, room::connection().await?);
+        let (_turn, place) = room::login(is_doubtful).await?;
         self.is_doubtful.store(true, Ordering::Relaxed);
         let session = within(LOGIN, self.begun(place)).await;
         self.is_doubtful.store(session.is_err(), Ordering::Relaxed);

@@ -5,6 +5,7 @@ mod candidate;
 mod event;
 mod session;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -52,8 +53,31 @@ impl KeptSession for KeptNetconf {
     }
 }
 
-/// The turn of one caller at the session.
-type SessionTurn<'a> = MutexGuard<'a, Option<NetconfSession>>;
+/// The turn of one caller at the session. Whoever confirms or restores while others have theirs has a session without any other user.
+enum SessionTurn<'a> {
+    Kept(MutexGuard<'a, Option<NetconfSession>>),
+    Own(Box<Option<NetconfSession>>),
+}
+
+impl Deref for SessionTurn<'_> {
+    type Target = Option<NetconfSession>;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Kept(session) => session,
+            Self::Own(session) => session,
+        }
+    }
+}
+
+impl DerefMut for SessionTurn<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Kept(session) => session,
+            Self::Own(session) => session,
+        }
+    }
+}
 
 impl Netconf {
     pub(crate) fn new(settings: &DeviceSettings, password: Option<String>) -> Self {
@@ -117,7 +141,10 @@ impl Netconf {
     }
 
     async fn turn(&self) -> Result<SessionTurn<'_>, Fault> {
-        tokio::time::timeout(PATIENCE, self.kept.lock()).await.map_err(|_| Trouble::Busy.into())
+        if room::is_settling() {
+            return Ok(self.kept.try_lock().map_or_else(|_| SessionTurn::Own(Box::default()), SessionTurn::Kept));
+        }
+        tokio::time::timeout(PATIENCE, self.kept.lock()).await.map(SessionTurn::Kept).map_err(|_| Trouble::Busy.into())
     }
 
     async fn tree(&self, turn: &mut SessionTurn<'_>, request: &NetconfRequest<'_>) -> Result<XmlTree, Fault> {

@@ -1,5 +1,5 @@
 //! Room for sessions of all devices of a process together: so many connections at a time, and so many logins. Where all are taken, a kept
-//! session without a user gives way. Devices with a failure at the last try share a part of the logins, and hinder no others. Opens none.
+//! session without a user gives way. Whoever confirms or restores has places beside. Devices with a failure at the last try share a part of the logins, and hinder no others. Opens none.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, OnceLock, PoisonError, Weak};
@@ -19,6 +19,13 @@ const DOUBTFUL: usize = 4;
 /// Shortest time between two signs of life, which no device has to answer at the same time as the others.
 const ALIVE: Duration = Duration::from_secs(10);
 
+/// Connections and logins beside all others, for whoever confirms or restores.
+const SPARE: usize = 8;
+
+tokio::task_local! {
+    static SETTLING: ();
+}
+
 static ROOM: OnceLock<SessionRoom> = OnceLock::new();
 
 /// Room of a process.
@@ -27,6 +34,8 @@ struct SessionRoom {
     connections: Semaphore,
     receivers: Semaphore,
     logins: Semaphore,
+    spare_connections: Semaphore,
+    spare_logins: Semaphore,
     doubtful: Semaphore,
     kept: Mutex<VecDeque<Weak<dyn KeptSession>>>,
     patience: Duration,
@@ -62,14 +71,19 @@ pub(crate) struct LoginTurn {
     _doubtful: Option<SemaphorePermit<'static>>,
 }
 
+/// Does the work of whoever confirms or restores, which no caller holds up.
+pub(crate) async fn settling<T>(work: impl Future<Output = T>) -> T {
+    SETTLING.scope((), work).await
+}
+
+/// Checks if the present work confirms or restores.
+pub(crate) fn is_settling() -> bool {
+    SETTLING.try_with(|()| ()).is_ok()
+}
+
 /// Enters a session that may give way.
 pub(crate) fn enter(kept: Weak<dyn KeptSession>) {
     room().enter(kept);
-}
-
-/// Waits for a place among the connections.
-pub(crate) async fn connection() -> Result<ConnectionPermit, Fault> {
-    room().connection().await.map(ConnectionPermit)
 }
 
 /// Takes a place among the sessions for events, which never give way: half of all connections.
@@ -78,10 +92,9 @@ pub(crate) fn stream() -> Result<StreamPermit, Fault> {
     room().receivers.try_acquire().map(StreamPermit).map_err(|_| full())
 }
 
-/// Waits for a turn to log in. `is_doubtful`: after a failure.
-pub(crate) async fn login(is_doubtful: bool) -> Result<LoginTurn, Fault> {
-    let doubtful = if is_doubtful { Some(room().doubtful().await?) } else { None };
-    Ok(LoginTurn { _turn: room().login().await?, _doubtful: doubtful })
+/// Waits for a place among the connections and a turn to log in. `is_doubtful`: after a failure.
+pub(crate) async fn login(is_doubtful: bool) -> Result<(LoginTurn, ConnectionPermit), Fault> {
+    room().entry(is_doubtful).await
 }
 
 /// Time between two signs of life of a device: the same for a device, and spread over devices.
@@ -95,7 +108,16 @@ impl SessionRoom {
         let DeviceLimits { connections, logins } = limits;
         let bounds = [connections, connections / 2, logins, logins / DOUBTFUL];
         let [all, receivers, turns, doubtful] = bounds.map(|most| Semaphore::new(most.max(1)));
-        Self { limits, connections: all, receivers, logins: turns, doubtful, kept: Mutex::default(), patience }
+        let [spare_connections, spare_logins] = [SPARE; 2].map(Semaphore::new);
+        let kept = Mutex::default();
+        Self { limits, connections: all, receivers, logins: turns, spare_connections, spare_logins, doubtful, kept, patience }
+    }
+
+    /// A connection first: whoever waits for one holds no turn that others could use.
+    async fn entry(&'static self, is_doubtful: bool) -> Result<(LoginTurn, ConnectionPermit), Fault> {
+        let doubtful = if is_doubtful && !is_settling() { Some(self.doubtful().await?) } else { None };
+        let place = self.connection().await?;
+        Ok((LoginTurn { _turn: self.login().await?, _doubtful: doubtful }, ConnectionPermit(place)))
     }
 
     fn enter(&self, kept: Weak<dyn KeptSession>) {
@@ -106,6 +128,9 @@ impl SessionRoom {
 
     async fn connection(&self) -> Result<SemaphorePermit<'_>, Fault> {
         if let Ok(permit) = self.connections.try_acquire() {
+            return Ok(permit);
+        }
+        if let Some(permit) = spare(&self.spare_connections) {
             return Ok(permit);
         }
         let making_way = async {
@@ -126,6 +151,9 @@ impl SessionRoom {
 
     async fn login(&self) -> Result<SemaphorePermit<'_>, Fault> {
         let most = self.limits.logins;
+        if let Some(permit) = self.logins.try_acquire().ok().or_else(|| spare(&self.spare_logins)) {
+            return Ok(permit);
+        }
         let waited = async { self.logins.acquire().await.ok() };
         within(self.patience, waited).await.ok_or_else(|| full(&format!("{most} logins are under way (`logins`")))
     }
@@ -150,6 +178,11 @@ impl SessionRoom {
             }
         }
     }
+}
+
+/// A place beside all others, for whoever confirms or restores.
+fn spare(places: &Semaphore) -> Option<SemaphorePermit<'_>> {
+    is_settling().then(|| places.try_acquire().ok()).flatten()
 }
 
 async fn within<T>(time: Duration, waited: impl Future<Output = Option<T>>) -> Option<T> {
@@ -212,6 +245,25 @@ mod tests {
         let _doubtful = (room.doubtful().await.unwrap(), room.login().await.unwrap());
         assert!(room.doubtful().await.unwrap_err().detail.contains("the last time"));
         assert!(room.login().await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_connection_holds_no_turn() {
+        let room = small(PATIENCE);
+        let _all = (room.connection().await.unwrap(), room.connection().await.unwrap());
+        let waiting = tokio::spawn(room.entry(false));
+        tokio::task::yield_now().await;
+        let turn = tokio::time::timeout(Duration::from_secs(5), room.login()).await;
+        assert!(turn.is_ok_and(|turn| turn.is_ok()) && !waiting.is_finished());
+        waiting.abort();
+    }
+
+    #[tokio::test]
+    async fn nm_09_no_reader_holds_up_whoever_restores() {
+        let room = small(Duration::from_millis(1));
+        let _readers = (room.connection().await.unwrap(), room.connection().await.unwrap(), room.login().await.unwrap());
+        assert!(room.entry(false).await.is_err(), "readers have all places");
+        assert!(settling(room.entry(true)).await.is_ok());
     }
 
     #[test]

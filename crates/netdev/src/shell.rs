@@ -10,6 +10,7 @@ use russh::{ChannelMsg, Disconnect};
 
 use crate::command::ProgramOutput;
 use crate::login::{HostKey, Login, within};
+use crate::share;
 
 /// Bytes of an output that are taken.
 const OUTPUT: usize = 32 << 20;
@@ -29,6 +30,7 @@ async fn talk(session: &Handle<HostKey>, script: String) -> Result<ProgramOutput
     channel.exec(true, "/bin/sh").await.map_err(lost)?;
     channel.data_bytes(script.into_bytes()).await.map_err(lost)?;
     channel.eof().await.map_err(lost)?;
+    let most = share::at_most(OUTPUT);
     let (mut stdout, mut stderr, mut status) = (Vec::new(), Vec::new(), None);
     while let Some(message) = channel.wait().await {
         if let ChannelMsg::Data { data } = &message {
@@ -40,8 +42,8 @@ async fn talk(session: &Handle<HostKey>, script: String) -> Result<ProgramOutput
         } else if matches!(message, ChannelMsg::Close) {
             break;
         }
-        if stdout.len().max(stderr.len()) > OUTPUT {
-            return Err(Trouble::TooLong { limit: OUTPUT }.into());
+        if stdout.len().max(stderr.len()) > most {
+            return Err(Trouble::TooLong { limit: most }.into());
         }
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

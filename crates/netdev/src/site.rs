@@ -27,6 +27,7 @@ use crate::drive::drive;
 use crate::freeze::Freezes;
 use crate::intake::Intake;
 use crate::permission::{DeviceRules, PresentRole};
+use crate::room;
 use crate::store::Store;
 use crate::way::DeviceWay;
 pub use settler::Settler;
@@ -198,6 +199,8 @@ impl Site {
     pub(crate) async fn edit(&self, who: &str, edits: Edits, bulk: Bulk) -> Result<Preview, Fault> {
         self.backend.check_lines()?;
         self.may_edit(&edits, bulk)?;
+        // Whoever can't edit now keeps the lock from nobody who confirms or restores.
+        edits_of(&self.store.load()?, who, &now())?;
         let _lock = self.store.lock(PATIENCE).await?;
         let (record, running) = self.edited(who, edits).await?;
         let shown = self.shown(&record, &running)?;
@@ -341,7 +344,7 @@ impl Site {
         let record = self.store.load()?;
         by.check_owner(&record)?;
         let transaction = Transaction::confirm(&record, &now())?;
-        let (_, outcome) = drive(self, transaction, &lock).await;
+        let (_, outcome) = room::settling(drive(self, transaction, &lock)).await;
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }
 
@@ -359,7 +362,7 @@ impl Site {
         }
         by.check_owner(&record)?;
         let transaction = Transaction::roll_back(record, Reason::Asked(name.to_owned()))?;
-        drive(self, transaction, &lock).await.1.map(drop)
+        room::settling(drive(self, transaction, &lock)).await.1.map(drop)
     }
 
     /// Makes somebody else the owner of the change.
@@ -381,7 +384,7 @@ impl Site {
         let Some(reason) = record.due(&now()) else { return Ok(false) };
         let is_confirming = record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming);
         let transaction = if is_confirming { Transaction::settle(record) } else { Transaction::roll_back(record, reason)? };
-        drive(self, transaction, &lock).await.1.map(|_| true)
+        room::settling(drive(self, transaction, &lock)).await.1.map(|_| true)
     }
 
     /// A file in the directory of the device.

@@ -13,12 +13,16 @@ use net_proto::snmp::{
 use tokio::net::UdpSocket;
 use tokio::sync::Mutex;
 
+use crate::{room, share};
+
 /// Port of agents.
 const PORT: u16 = 161;
 /// Time until a request is sent again; twice as long each time.
 const REPEAT: Duration = Duration::from_millis(700);
 /// Longest time to wait for the turn.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest time of a walk: as long as a call of a group, and less than the silence after which a gate gives a call up.
+const WALK: Duration = Duration::from_secs(240);
 /// Objects in a request.
 const AT_ONCE: usize = 40;
 /// Times that an engine may tell its name or its time in the middle of a request.
@@ -106,11 +110,8 @@ impl Snmp {
 
     /// Values below identifiers, a column each.
     pub(crate) async fn walk(&self, roots: Vec<Oid>) -> Result<Vec<BTreeMap<Oid, SnmpValue>>, Fault> {
-        let mut walk = TableWalk::new(roots);
-        while let Some(request) = walk.request() {
-            walk.hear(self.reader.ask(request).await?)?;
-        }
-        Ok(walk.values())
+        let walk = TableWalk::new(roots).within(share::at_most(usize::MAX));
+        Ok(walked(walk, WALK, |request| self.reader.ask(request)).await?.values())
     }
 
     /// Sets objects, all of them or none.
@@ -123,6 +124,24 @@ impl Snmp {
         let blamed = settings.get((answer.index as usize).saturating_sub(1)).map_or("", |setting| setting.path.as_str());
         Fault::from_snmp(SnmpRequest::Set, answer.status, blamed).map_or(Ok(()), Err)
     }
+}
+
+/// Walks to the end, for at most `time`, however steadily the device goes on.
+async fn walked<F>(mut walk: TableWalk, time: Duration, mut ask: impl FnMut(Pdu) -> F) -> Result<TableWalk, Fault>
+where
+    F: Future<Output = Result<Pdu, Fault>>,
+{
+    let began = Instant::now();
+    while let Some(request) = walk.request() {
+        let Ok(answer) = tokio::time::timeout(time.saturating_sub(began.elapsed()), ask(request)).await else {
+            let (seconds, count) = (time.as_secs_f64(), walk.count());
+            let detail =
+                format!("the device was not at the end of its table within {seconds} s, after {count} values: ask for a part of it");
+            return Err(Fault::new(Code::Timeout, detail));
+        };
+        walk.hear(answer?)?;
+    }
+    Ok(walk)
 }
 
 fn at(fault: Fault, path: &str) -> Fault {
@@ -166,7 +185,14 @@ fn known_user(settings: &DeviceSettings, name: &str, password: &str, privacy: Op
 impl Agent {
     /// Answer to a request. A request that is not answered goes out again, until the time for a command is over.
     async fn ask(&self, pdu: Pdu) -> Result<Pdu, Fault> {
-        let mut kept = tokio::time::timeout(PATIENCE, self.kept.lock()).await.map_err(|_| Fault::from(Trouble::Busy))?;
+        // Whoever confirms or restores waits for no reader.
+        let mut own = None;
+        let mut turn = if room::is_settling() {
+            self.kept.try_lock().ok()
+        } else {
+            Some(tokio::time::timeout(PATIENCE, self.kept.lock()).await.map_err(|_| Fault::from(Trouble::Busy))?)
+        };
+        let kept = turn.as_deref_mut().unwrap_or(&mut own);
         if kept.is_none() {
             *kept = Some(self.opened().await?);
         }
@@ -245,4 +271,26 @@ impl AgentSession {
 /// An IPv6 address as it stands before a port.
 pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nm_08_a_walk_that_goes_on_ends_in_time() {
+        let mut number = 0;
+        let steady = |_| {
+            number += 1;
+            let answer = Pdu::new(PduKind::Response, vec![(Oid::new(&[1, 3, 1, number]), SnmpValue::Null)]);
+            async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                Ok(answer)
+            }
+        };
+        let walk = TableWalk::new([Oid::new(&[1, 3, 1])]);
+        let walking = tokio::time::timeout(Duration::from_secs(20), walked(walk, Duration::from_millis(50), steady));
+        let fault = walking.await.expect("the walk ends by itself").unwrap_err();
+        assert!(fault.code == Code::Timeout && fault.detail.contains("0.05 s") && fault.detail.contains("ask for a part"), "{fault}");
+    }
 }

@@ -13,6 +13,7 @@ use russh::{Channel, ChannelMsg, Disconnect};
 use tokio::sync::Semaphore;
 
 use crate::login::{HostKey, Login, within};
+use crate::share;
 
 /// Bytes of a reply that are kept.
 const REPLY: usize = 32 << 20;
@@ -102,7 +103,7 @@ impl Ssh {
         let mut channel = session.channel_open_session().await.map_err(lost)?;
         channel.request_pty(false, "vt100", 500, 100, 0, 0, &[]).await.map_err(lost)?;
         channel.request_shell(false).await.map_err(lost)?;
-        let mut terminal = Terminal::new(Arc::clone(&self.dialect), REPLY);
+        let mut terminal = Terminal::new(Arc::clone(&self.dialect), share::at_most(REPLY));
         reply(&mut channel, &mut terminal).await?;
         for line in self.dialect.start() {
             let bytes = terminal.command(line);
@@ -123,7 +124,7 @@ impl CliSession {
         });
         let reply = said.await?;
         if reply.omitted > 0 {
-            return Err(Fault::from(Trouble::TooLong { limit: REPLY }));
+            return Err(Fault::from(Trouble::TooLong { limit: share::at_most(REPLY) }));
         }
         self.dialect.fault(command, &reply.text).map_or(Ok(reply), Err)
     }
@@ -159,7 +160,7 @@ async fn reply(channel: &mut Channel<Msg>, terminal: &mut Terminal) -> Result<Te
         };
         let events = terminal.receive(&data);
         if terminal.is_over() {
-            return Err(Trouble::TooLong { limit: REPLY }.into());
+            return Err(Trouble::TooLong { limit: share::at_most(REPLY) }.into());
         }
         for event in events {
             match event {

@@ -28,6 +28,7 @@ pub struct TableWalk {
     repeats: u32,
     values: usize,
     bytes: usize,
+    most_bytes: usize,
 }
 
 impl TableWalk {
@@ -36,7 +37,18 @@ impl TableWalk {
         let column = |root: Oid| Column { last: root.clone(), root, values: BTreeMap::new(), is_whole: false };
         let columns: Vec<Column> = roots.into_iter().map(column).collect();
         let repeats = (AT_ONCE / u32::try_from(columns.len().max(1)).unwrap_or(AT_ONCE)).max(1);
-        Self { columns, repeats, values: 0, bytes: 0 }
+        Self { columns, repeats, values: 0, bytes: 0, most_bytes: MOST_BYTES }
+    }
+
+    /// The same walk, with values of at most `bytes`.
+    #[must_use]
+    pub fn within(self, bytes: usize) -> Self {
+        Self { most_bytes: self.most_bytes.min(bytes), ..self }
+    }
+
+    /// Values so far.
+    pub fn count(&self) -> usize {
+        self.values
     }
 
     /// The next request; `None`: the walk is at its end.
@@ -77,8 +89,8 @@ impl TableWalk {
             }
             self.values += 1;
             self.bytes += size(&oid, &value);
-            if self.values > MOST_VALUES || self.bytes > MOST_BYTES {
-                return Err(Trouble::TooLong { limit: MOST_BYTES }.into());
+            if self.values > MOST_VALUES || self.bytes > self.most_bytes {
+                return Err(Trouble::TooLong { limit: self.most_bytes }.into());
             }
             column.last = oid.clone();
             column.values.insert(oid, value);

@@ -9,6 +9,7 @@ use russh::client::{Handle, Msg};
 use russh::{Channel, ChannelMsg};
 
 use crate::login::HostKey;
+use crate::share;
 
 /// Bytes of a message that are kept.
 pub(crate) const REPLY: usize = 32 << 20;
@@ -29,6 +30,8 @@ pub(crate) struct NetconfSession {
     pub(crate) device: Arc<NetconfCapabilities>,
     /// Does this session hold the locks of the device?
     pub(crate) holds_locks: bool,
+    /// Most bytes of a message.
+    limit: usize,
 }
 
 /// Reply with the whole message around.
@@ -54,7 +57,7 @@ impl NetconfSession {
                 Some(_) => {}
             }
         }
-        let mut session = Self { _connection: connection, channel, framer, requests: 0, device: Arc::default(), holds_locks: false };
+        let mut session = Self { _connection: connection, channel, framer, requests: 0, device: Arc::default(), holds_locks: false, limit };
         session.send(&hello()).await?;
         match session.next().await? {
             (DeviceMessage::Hello(device), _) => {
@@ -78,6 +81,7 @@ impl NetconfSession {
 
     async fn exchange(&mut self, request: &NetconfRequest<'_>) -> Result<NetconfReply, Trouble> {
         self.requests += 1;
+        self.framer.limit(share::at_most(self.limit));
         self.send(&rpc(self.requests, request)).await?;
         let wanted = self.requests.to_string();
         loop {
