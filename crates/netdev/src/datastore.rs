@@ -107,7 +107,7 @@ impl Site {
     }
 
     /// Holds the nodes changed in a candidate against the rules: false keys and choices reach further than the path of an edit.
-    fn may_have_changed(&self, tried: &TriedEdits) -> Result<(), Fault> {
+    pub(crate) fn may_have_changed(&self, tried: &TriedEdits) -> Result<(), Fault> {
         if !self.rules.has_paths() {
             return Ok(());
         }
@@ -147,6 +147,13 @@ impl Site {
     fn chunked(&self, edits: &NodeEdits) -> Result<Vec<NodeEdit>, Fault> {
         let parts = edits.all.iter().map(|edit| edit.chunks(self.settings.max_bulk_edit)).collect::<Result<Vec<_>, _>>()?;
         Ok(parts.into_iter().flatten().collect())
+    }
+
+    /// Holds the objects that edits set against the rules.
+    pub(crate) fn may_set(&self, edits: &[String]) -> Result<(), Fault> {
+        let role = self.present_role()?;
+        let paths = edits.iter().filter_map(|edit| serde_json::from_str::<(String, Option<Value>)>(edit).ok());
+        paths.into_iter().try_for_each(|(path, _)| role.permit(DeviceAction::EditPath(&self.ruled(&path))))
     }
 
     /// Spelling of a path in the rules.

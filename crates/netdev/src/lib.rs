@@ -6,6 +6,7 @@ mod backend;
 mod bird;
 mod bulk;
 mod caller;
+mod changing;
 mod clock;
 mod command;
 mod datastore;

@@ -12,8 +12,8 @@ use net_proto::change::{
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
-use net_proto::ovsdb::{canonical_line, tried};
-use net_proto::redact::{MARK, Redactor};
+use net_proto::ovsdb::tried;
+use net_proto::redact::Redactor;
 use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
 use serde::Serialize;
@@ -317,7 +317,9 @@ impl Site {
         self.may_change()?;
         let persist = self.backend.has_timer().then(runtime::random::token);
         let terms = Terms { who, window: window * 1000, hash, can_undo: true, persist: persist.as_deref() };
-        let transaction = Transaction::commit(self.store.load()?, terms, &now())?;
+        let record = self.store.load()?;
+        self.may_commit(&record).await?;
+        let transaction = Transaction::commit(record, terms, &now())?;
         match drive(self, transaction, &lock).await {
             (record, Ok(ChangeOutcome::Committed)) => Ok(record),
             (_, Ok(_)) => {
@@ -444,35 +446,6 @@ impl Site {
     /// Holds the command behind a resource or a file against the rules on commands.
     pub(crate) fn may_show(&self, command: &str) -> Result<(), Fault> {
         self.permit(DeviceAction::Show(&self.dialect.command(command)?))
-    }
-
-    fn may_edit(&self, edits: &Edits, bulk: Bulk) -> Result<(), Fault> {
-        self.may_change()?;
-        let lines: Vec<&str> = match edits {
-            Edits::Commands(commands) => commands.iter().map(String::as_str).collect(),
-            Edits::Whole(_) if self.rules.has_lines() => {
-                let detail = "rules on lines hold for this device, and a whole file could pass them by: use network.cli.configure";
-                return Err(Fault::new(Code::AccessDenied, detail));
-            }
-            // Ends of blocks and of the file are no lines of their own.
-            Edits::Whole(text) => text.lines().map(str::trim).filter(|line| *line != "end").collect(),
-        };
-        if matches!(edits, Edits::Commands(_)) {
-            bulk.check(lines.len(), self.settings.max_bulk_edit)?;
-        }
-        let role = self.present_role()?;
-        for line in lines {
-            if line.contains(MARK) {
-                let detail = format!("a line holds {MARK} where a secret was hidden: write the secret, or leave the line out");
-                return Err(Fault::new(Code::ConfigIncompatible, detail).at(line));
-            }
-            // A text is put in a file, where no line leads out of it.
-            let line = if self.backend.is_text() { line } else { self.dialect.config_line(line)? };
-            // A switch reads quotes and escapes, and rules know the line without them.
-            let form = self.backend.ovs().map(|_| canonical_line(line)).transpose()?;
-            role.permit(DeviceAction::ConfigLine(form.as_deref().unwrap_or(line)))?;
-        }
-        Ok(())
     }
 }
 

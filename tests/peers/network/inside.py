@@ -162,6 +162,34 @@ def rules(report, gateway):
     report.check("NM-12: nor does a whole file pass by them", code == -32083, f"{code} {detail}")
 
 
+def ruled_later(report, gateway):
+    """NM-12: a candidate is held against the rules that hold when it is committed."""
+    device, before = Device(gateway, "lines"), lab.running("r2")
+    device.change("interface lan0", "description allowed")
+    file = Path(gateway.home.dir) / "banyan.toml"
+    text = file.read_text()
+    file.write_text(text.replace('allow_lines = ["interface lan0", "description"]', 'allow_lines = ["router ospf"]'))
+    gateway.told("reload", "--config", str(file))
+    code, detail = until_answered(lambda: Device(gateway, "lines").code("network.commit", confirmed=WINDOW))
+    report.check("NM-12: nor is a line committed that has been forbidden meanwhile", code == -32083 and "allow" in detail and lab.running("r2") == before,
+                 f"{code} {detail}")
+    file.write_text(text)
+    gateway.told("reload", "--config", str(file))
+    until_answered(lambda: Device(gateway, "lines").call("network.rollback"))
+
+
+def until_answered(ask):
+    """The answer of a device whose process may just be starting anew."""
+    end = time.monotonic() + 15
+    while True:
+        try:
+            return ask()
+        except (RuntimeError, KeyError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+
+
 def recorded(gateway):
     """Entries of the gate's record, as text."""
     return [line for file in Path(gateway.home.dir).glob("record/chain-*/entries/*.jsonl") for line in file.read_bytes().splitlines()]
@@ -503,6 +531,7 @@ def main():
         report.guard("network/reads", lambda: reads(report, device, gateway))
         report.guard("network/injections", lambda: injections(report, device))
         report.guard("network/rules", lambda: rules(report, gateway))
+        report.guard("network/ruled_later", lambda: ruled_later(report, gateway))
         report.guard("network/record", lambda: record(report, device, gateway))
         report.guard("network/timed_out", lambda: timed_out(report, gateway))
         report.guard("network/over_ssh", lambda: over_ssh(report, gateway))
