@@ -295,6 +295,17 @@ mod tests {
     }
 
     #[test]
+    fn nm_12_callers_that_nobody_can_be_are_refused() {
+        let role = |caller: &str| parsed(&format!("[device.r1]\nroles = [{{ callers = [\"{caller}\"] }}]\n"));
+        for caller in ["", "parent:", "participant:", "parent root.example.com", "parent:parent root.example.com"] {
+            assert!(role(caller).unwrap_err().contains("can name no caller"), "{caller}");
+        }
+        for caller in ["*", "ada", "parent:*", "parent:root.example.com", "participant:ada"] {
+            assert!(role(caller).is_ok(), "{caller}");
+        }
+    }
+
+    #[test]
     fn nm_12_path_rules_without_paths_are_noticed() {
         let notices = |lines: &str| config::notices(&parsed(&format!("[device.s]\n{lines}\n")).unwrap());
         let role = "roles = [{ callers = [\"*\"], deny_edit_paths = [\"/interfaces\"] }]";

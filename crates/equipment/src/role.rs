@@ -47,6 +47,10 @@ impl RoleSettings {
             let flaw = Flaw::new(device.span(), "a role of this device names nobody");
             reading.refuse(flaw.help("write `callers = [\"ada\"]` or `groups = [\"noc\"]` into it; `callers = [\"*\"]` is everybody else"));
         }
+        for name in self.callers.iter().filter(|name| names_nobody(name)) {
+            let flaw = Flaw::new(device.span(), format!("`{name}` in `callers` of a role can name no caller"));
+            reading.refuse(flaw.help("write the name from the gate's record, `participant:NAME`, or `parent:HOST` for a gate above"));
+        }
         for path in [&self.allow_paths, &self.deny_paths, &self.allow_edit_paths, &self.deny_edit_paths].into_iter().flatten() {
             if path.contains(['[', ':']) || PathRule::new(RuleEffect::Deny, false, path).is_none() {
                 let flaw = Flaw::new(device.span(), format!("`{path}` is no path for a rule"));
@@ -54,4 +58,10 @@ impl RoleSettings {
             }
         }
     }
+}
+
+/// Is a pattern for callers one that no caller can have? The record's `parent HOST` is `parent:HOST` here.
+fn names_nobody(pattern: &str) -> bool {
+    let bare = pattern.strip_prefix("parent:").or_else(|| pattern.strip_prefix("participant:")).unwrap_or(pattern);
+    bare.is_empty() || pattern.starts_with("parent ") || pattern.starts_with("parent:parent ")
 }

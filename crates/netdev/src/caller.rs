@@ -43,7 +43,9 @@ impl CallerIdentity {
 
     /// Does a role name this caller?
     pub(crate) fn is_named(&self, role: &RoleSettings) -> bool {
-        let own = if APART.contains(&self.kind.as_str()) { format!("{}:{}", self.kind, self.name) } else { self.name.clone() };
+        // The gate's record names a gate above `parent HOST`: the kind is in front already.
+        let bare = self.name.strip_prefix("parent ").filter(|_| self.kind == "parent").unwrap_or(&self.name);
+        let own = if APART.contains(&self.kind.as_str()) { format!("{}:{bare}", self.kind) } else { self.name.clone() };
         let means = |name: &String| name.strip_suffix('*').map_or(*name == own, |begin| own.starts_with(begin));
         let is_apart = APART.contains(&self.kind.as_str());
         let is_meant = |name: &String| means(name) && (!is_apart || name.starts_with(&format!("{}:", self.kind)));

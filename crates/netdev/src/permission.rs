@@ -203,6 +203,19 @@ mod tests {
     }
 
     #[test]
+    fn nm_12_a_role_names_gates_above_by_host() {
+        let roles = vec![serde_json::from_value::<RoleSettings>(json!({ "callers": ["parent:root.example.com"] })).unwrap()];
+        let rules = DeviceRules::new(&DeviceSettings { roles, ..DeviceSettings::new("r1") }).unwrap();
+        let caller =
+            |name: &str, kind: &str| Some(serde_json::from_value::<CallerIdentity>(json!({ "name": name, "kind": kind })).unwrap());
+        let read = DeviceAction::ReadPath("/interfaces");
+        assert_eq!(permitted(&rules, caller("parent root.example.com", "parent"), read), Ok(()));
+        for (name, kind) in [("parent other.example.com", "parent"), ("parent root.example.com", "token"), ("root.example.com", "token")] {
+            assert!(permitted(&rules, caller(name, kind), read).unwrap_err().contains("no role"), "{name} {kind}");
+        }
+    }
+
+    #[test]
     fn nm_12_path_rules_without_paths_refuse_all_edits() {
         let show = net_proto::dialect::Dialect::named("ovs").unwrap().command("show vlan").unwrap();
         for backend in [Backend::Ovs, Backend::Bird] {
