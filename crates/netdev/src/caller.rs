@@ -61,10 +61,20 @@ struct RefusedDevice {
     decision: Option<String>,
 }
 
+/// Devices that the gate does not show to the caller: no answer names them.
+pub(crate) fn hidden_devices(meta: &Map<String, Value>) -> BTreeSet<String> {
+    let hidden = refusals(meta).into_iter().filter(|(_, refused)| refused.reason == "hidden");
+    hidden.map(|(name, _)| name).collect()
+}
+
 /// Devices out of reach for a call of a group, each with the fault for its caller.
 pub(crate) fn refused_devices(meta: &Map<String, Value>) -> BTreeMap<String, Fault> {
+    refusals(meta).into_iter().map(|(name, refused)| (name, refused.fault())).collect()
+}
+
+fn refusals(meta: &Map<String, Value>) -> BTreeMap<String, RefusedDevice> {
     let refused = meta.get(REFUSED).map(BTreeMap::<String, RefusedDevice>::deserialize);
-    refused.and_then(Result::ok).unwrap_or_default().into_iter().map(|(name, refused)| (name, refused.fault())).collect()
+    refused.and_then(Result::ok).unwrap_or_default()
 }
 
 impl RefusedDevice {

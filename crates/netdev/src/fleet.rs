@@ -90,7 +90,11 @@ mod tests {
         let (reader, mut writer) = here.into_split();
         let group = json!({ "name": "edge", "devices": ["r1", "r2"] }).to_string();
         let call = |id: u64, tool: &str, devices: Value| {
-            let refused = if id == 4 { json!({ "r1": { "reason": "gated", "decision": "d1" } }) } else { json!({}) };
+            let refused = match id {
+                4 => json!({ "r1": { "reason": "gated", "decision": "d1" } }),
+                5 | 6 => json!({ "r1": { "reason": "hidden" } }),
+                _ => json!({}),
+            };
             let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
                 "io.banyan/refused": refused });
             let params = json!({ "name": tool, "arguments": { "cmd": "show version", "devices": devices }, "_meta": meta });
@@ -103,10 +107,12 @@ mod tests {
             call(2, "network.cli.exec", json!(["r3"])),
             call(3, "network.commit", json!(["r1"])),
             call(4, "network.cli.exec", json!(["r1", "r1"])),
+            call(5, "network.cli.exec", json!(["r1"])),
+            call(6, "network.cli.exec", json!(["r2"])),
         ];
         writer.write_all(format!("{}\n", lines.join("\n")).as_bytes()).await.unwrap();
         let (mut answers, mut reader) = (BTreeMap::new(), BufReader::new(reader).lines());
-        while answers.len() < 4 {
+        while answers.len() < 6 {
             let answer: Value = serde_json::from_str(&reader.next_line().await.unwrap().unwrap()).unwrap();
             answers.insert(answer["id"].as_u64().unwrap(), answer);
         }
@@ -118,6 +124,9 @@ mod tests {
         );
         assert!(devices["r1"]["error"]["detail"].is_string() && answers[&1]["result"]["isError"] == true, "{answers:#?}");
         assert!(answers[&2].to_string().contains("no device of the group"), "{answers:#?}");
+        assert!(answers[&5].to_string().contains("no device of the group"), "{answers:#?}");
+        let seen = &answers[&6]["result"]["structuredContent"]["devices"];
+        assert!(seen["r1"].is_null() && seen["r2"].is_object(), "{answers:#?}");
         assert_eq!(answers[&3]["error"]["code"], -32602, "{answers:#?}");
         let refused = &answers[&4]["result"]["structuredContent"];
         assert_eq!((&refused["devices"]["r1"]["error"]["code"], &refused["failed"]), (&json!(-32083), &json!(1)), "{answers:#?}");

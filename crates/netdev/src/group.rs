@@ -1,6 +1,7 @@
 //! A group of devices as an MCP server: its tools read from all devices of the group, or from some, and answer for each. Every device has its own
 //! rules. A group changes nothing.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -38,15 +39,19 @@ impl DeviceGroup {
         Self { group, served }
     }
 
-    /// Devices of a call: those that it names, or all of the group.
-    fn asked(&self, arguments: &Arguments) -> Result<Vec<String>, Refusal> {
+    /// Devices of a call: those that it names, or all of the group. A device that is hidden from the caller is none of the group.
+    fn asked(&self, arguments: &Arguments, hidden: &BTreeSet<String>) -> Result<Vec<String>, Refusal> {
         if self.group.devices.is_empty() {
             return Err(Refusal::invalid(format!("the group `{}` has no devices: name it in `groups` of some", self.group.name)));
         }
-        let Some(named) = arguments.get("devices") else { return Ok(self.group.devices.clone()) };
+        let members: Vec<&String> = self.group.devices.iter().filter(|member| !hidden.contains(*member)).collect();
+        if members.is_empty() {
+            return Err(Refusal::invalid(format!("the group `{}` has no devices that this caller sees", self.group.name)));
+        }
+        let Some(named) = arguments.get("devices") else { return Ok(members.into_iter().cloned().collect()) };
         let named = named.as_array().filter(|named| !named.is_empty());
         let named = named.ok_or_else(|| Refusal::invalid("`devices` is a list of names; without it all are asked"))?;
-        let is_member = |name: &&Value| name.as_str().is_some_and(|name| self.group.devices.iter().any(|member| member == name));
+        let is_member = |name: &&Value| name.as_str().is_some_and(|name| members.iter().any(|member| *member == name));
         if let Some(stranger) = named.iter().find(|name| !is_member(name)) {
             return Err(Refusal::invalid(format!("{stranger} is no device of the group `{}`", self.group.name)));
         }
@@ -182,7 +187,7 @@ impl Server for DeviceGroup {
         if !READS.contains(&tool) {
             return Err(Refusal::invalid(format!("a group only reads, and has no {tool}: call it at each device")));
         }
-        let (names, mut arguments) = (self.asked(arguments)?, arguments.clone());
+        let (names, mut arguments) = (self.asked(arguments, &caller::hidden_devices(&request.meta))?, arguments.clone());
         arguments.remove("devices");
         let count = names.len();
         let answers = self.ask(request, names, tool, &arguments).await;

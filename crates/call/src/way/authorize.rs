@@ -27,6 +27,9 @@ use crate::way::error::{CallError, DeniedCall};
 use crate::way::resolve::{Aim, Resolved};
 use crate::way::telling::{self, RefusedMember};
 
+/// Members of a group that a decision names.
+const MEMBERS: usize = 50;
+
 /// Proof that the caller may make this call.
 #[derive(Debug)]
 pub struct Permit {
@@ -64,7 +67,7 @@ impl Decision {
 pub fn authorize(gate: &Gate, tree: &Tree, request: &Request, mut resolved: Box<Resolved>) -> Result<Permit, CallError> {
     let decision = decided_of(gate, tree, request, &resolved)?;
     if resolved.branch.mount.config.is_told_callers {
-        let refused = resolved.branch.mount.config.stands_for.as_ref().map(|group| refused_members(gate, tree, request, &resolved, group));
+        let refused = resolved.branch.mount.config.stands_for.as_ref().map(|group| refused_members(gate, tree, &resolved, group));
         resolved.facts = telling::facts(&tree.standing(&resolved.caller).subject, refused.as_ref());
     }
     Ok(Permit { resolved, decision })
@@ -91,33 +94,35 @@ fn decided_of(gate: &Gate, tree: &Tree, request: &Request, resolved: &Resolved) 
 
 /// Members of a group at which the caller may not make this call by itself, or not without a person who agrees. A group reaches nothing that
 /// its members refuse.
-fn refused_members(
-    gate: &Gate,
-    tree: &Tree,
-    request: &Request,
-    resolved: &Resolved,
-    group: &MountGroup,
-) -> BTreeMap<String, RefusedMember> {
+fn refused_members(gate: &Gate, tree: &Tree, resolved: &Resolved, group: &MountGroup) -> BTreeMap<String, RefusedMember> {
     let offer = resolved.place.and_then(|(b, i)| Some((tree.branches.get(b)?, tree.branches.get(b)?.catalog.tools.get(i)?)));
     let Some((branch, offer)) = offer else { return BTreeMap::new() };
     let (named, params) = telling::members_named(&resolved.params, group.argument);
     let profile = tree.profile(&resolved.caller.scope.profile);
     let asking = tree.config.policy.as_ref().map(|rules| RuleQuestion::new(gate, tree, rules, &resolved.caller, &params));
     let asked = group.members.iter().filter(|member| named.as_ref().is_none_or(|named| named.contains(member.as_str())));
-    let judged = asked.filter_map(|member| {
+    let (mut refused, mut judged) = (BTreeMap::new(), Vec::new());
+    for member in asked {
         let own = own_tool(tree, member, &offer.entry.key);
         let dotted = format!("{member}.{}", own.map_or(&offer.local, |(_, own)| &own.local));
         if profile.is_some_and(|profile| !catalog::allowed(&dotted, &profile.include, &profile.exclude)) {
-            return Some((member.to_string(), RefusedMember { reason: "denied", decision: None }));
+            refused.insert(member.to_string(), RefusedMember { reason: "hidden", decision: None });
+            continue;
         }
         let (of, tool) = own.unwrap_or((branch, offer));
         let mut target = tool_target(of, tool);
         target.mounts[0] = member.as_str();
-        let decision = asking.as_ref().map(|asking| asking.decide(None, &target, request));
+        let verdict = asking.as_ref().map(|asking| asking.judge(None, &target));
         let noted = own.and_then(|(_, own)| own.noted.as_deref());
-        refused_member(decision, mode_asks(tree, member, noted)).map(|refused| (member.to_string(), refused))
-    });
-    judged.collect()
+        let reason = refusal_reason(verdict.as_ref().map(|verdict| verdict.effect), mode_asks(tree, member, noted));
+        refused.extend(reason.map(|reason| (member.to_string(), RefusedMember { reason, decision: None })));
+        judged.extend(verdict.map(|verdict| (target, verdict)));
+    }
+    let id = asking.and_then(|asking| asking.keep_as_one(&judged)).map(|id| id.to_string());
+    for (target, _) in judged.iter().filter(|(_, verdict)| verdict.effect != Effect::Allow) {
+        refused.entry(target.mounts[0].to_owned()).and_modify(|member| member.decision.clone_from(&id));
+    }
+    refused
 }
 
 /// Finds the member's own tool of this name, as its server lists it.
@@ -133,14 +138,12 @@ fn mode_asks(tree: &Tree, mount: &Segment, noted: Option<&ToolFacts>) -> bool {
 }
 
 /// Reason to leave a member out, after the decision of the rules, if there are any.
-fn refused_member(decision: Option<Result<Decision, CallError>>, is_gated: bool) -> Option<RefusedMember> {
-    let (reason, decision) = match decision {
-        Some(Err(error)) => ("denied", Some(error.decided().map(|by| by.id.to_string()).unwrap_or_default())),
-        Some(Ok(decision)) if decision.is_gated() || is_gated => ("gated", Some(decision.id.to_string())),
-        None if is_gated => ("gated", None),
-        Some(Ok(_)) | None => return None,
-    };
-    Some(RefusedMember { reason, decision })
+fn refusal_reason(effect: Option<Effect>, is_gated: bool) -> Option<&'static str> {
+    match effect {
+        Some(Effect::Deny) => Some("denied"),
+        Some(Effect::Gate) => Some("gated"),
+        Some(Effect::Allow) | None => is_gated.then_some("gated"),
+    }
 }
 
 /// Decides about one of several things named by a request: a resource to read, or a task to follow. `None` without rules.
@@ -234,11 +237,7 @@ impl<'a> RuleQuestion<'a> {
     }
 
     fn decide(&self, known: Option<EarlyDecision>, target: &Target<'_>, request: &Request) -> Result<Decision, CallError> {
-        let known = known.unwrap_or_else(|| self.standing.foresee(self.rules, target, self.profile()));
-        let verdict = match known {
-            EarlyDecision::To(verdict) => verdict,
-            EarlyDecision::Open { .. } => Arc::new(self.evaluate(target)),
-        };
+        let verdict = self.judge(known, target);
         let inputs = || self.inputs(target);
         let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
         let id = self.gate.rules.decisions.keep(facts, &verdict);
@@ -246,6 +245,30 @@ impl<'a> RuleQuestion<'a> {
             return Ok(Decision { id, verdict });
         }
         Err(refusal(id, &verdict, request, (target.action, &self.standing.subject)))
+    }
+
+    fn judge(&self, known: Option<EarlyDecision>, target: &Target<'_>) -> Arc<Verdict> {
+        match known.unwrap_or_else(|| self.standing.foresee(self.rules, target, self.profile())) {
+            EarlyDecision::To(verdict) => verdict,
+            EarlyDecision::Open { .. } => Arc::new(self.evaluate(target)),
+        }
+    }
+
+    /// Keeps the decisions about members of a group as one, the gravest, which names the others: a call pushes out no more than any other call.
+    fn keep_as_one(&self, judged: &[(Target<'_>, Arc<Verdict>)]) -> Option<DecisionId> {
+        let all: Vec<_> = judged.iter().filter(|(_, verdict)| verdict.effect != Effect::Allow || verdict.shadow.is_some()).collect();
+        let first = |effect| all.iter().find(|(_, verdict)| verdict.effect == effect);
+        let (target, verdict) = first(Effect::Deny).or_else(|| first(Effect::Gate)).or_else(|| all.first())?;
+        let inputs = || {
+            let line = |(target, verdict): &&(Target<'_>, Arc<Verdict>)| format!("{}: {}", target.dotted(), verdict.effect.as_str());
+            let mut members: Vec<String> = all.iter().take(MEMBERS).map(line).collect();
+            members.extend(all.len().checked_sub(MEMBERS + 1).map(|more| format!("and {} more", more + 1)));
+            let mut inputs = self.inputs(target);
+            inputs.extend((all.len() > 1).then(|| ("members".to_owned(), members.join(", "))));
+            inputs
+        };
+        let facts = Facts { subject: &self.standing.subject, action: target.action, resource: &|| target.dotted(), inputs: &inputs };
+        Some(self.gate.rules.decisions.keep(facts, verdict))
     }
 
     /// Inputs of the rules, for people, without possible secrets.

@@ -20,7 +20,7 @@ pub const REFUSED: &str = "io.banyan/refused";
 /// A member of a group at which a call may not be made.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct RefusedMember {
-    /// `denied`, or `gated`: a person has to agree.
+    /// `hidden` from the caller, `denied`, or `gated`: a person has to agree.
     pub reason: &'static str,
     /// Decision that the owner of the gate can ask about.
     #[serde(skip_serializing_if = "Option::is_none")]

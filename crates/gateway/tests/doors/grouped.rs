@@ -84,9 +84,27 @@ async fn nm_12_a_group_shows_no_more_than_the_profile() {
     bounded(async {
         let profile = |lists: &str| format!("[profile.few]\nclients = [\"*\"]\n{lists}\n");
         let included = profile("include = [\"edge.*\", \"core2.look\"]");
-        assert_eq!(refused(&included, json!({})).await, said(&[("core1", "denied"), ("core3", "denied")]));
-        assert_eq!(refused(&profile("exclude = [\"core1.*\"]"), json!({})).await, said(&[("core1", "denied")]));
+        assert_eq!(refused(&included, json!({})).await, said(&[("core1", "hidden"), ("core3", "hidden")]));
+        assert_eq!(refused(&profile("exclude = [\"core1.*\"]"), json!({})).await, said(&[("core1", "hidden")]));
         assert_eq!(refused(&included, json!({"devices": ["core2"]})).await, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nm_12_a_call_of_a_group_keeps_one_decision() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("policy.cedar");
+        std::fs::write(&file, "@id(\"edge\") permit (principal, action, resource == Tool::\"edge.look\");").unwrap();
+        let world = World::of_config(dir, servers(&format!("[policy]\nfile = {file:?}\n"))).await;
+        let before = world.gateway.decisions(None).len();
+        let told = plain(&world, Era::Stateless).await.tool("edge__look", json!({})).await;
+        let members: serde_json::Map<String, Value> = serde_json::from_str(text(&told)).unwrap_or_else(|_| panic!("{told}"));
+        let kept = world.gateway.decisions(None);
+        assert_eq!((members.len(), kept.len() - before), (3, 1), "{told}");
+        assert!(members.values().all(|member| member["decision"] == kept[0].id && member["reason"] == "denied"), "{told}");
+        assert_eq!(kept[0].inputs["members"], "core1.look: deny, core2.look: deny, core3.look: deny");
     })
     .await;
 }
