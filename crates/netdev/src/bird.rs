@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) enum BirdView {
     Running(String),
-    /// A configuration that somebody else has loaded, and that nobody can read.
+    /// A configuration loaded by somebody else, and readable for nobody.
     Foreign(String),
 }
 
@@ -236,7 +236,7 @@ impl Bird {
         Ok(())
     }
 
-    /// Waits until BIRD is done with all configurations that were given; answers its status.
+    /// Waits until BIRD is done with all given configurations; answers its status.
     ///
     /// # Errors
     /// -32081: BIRD is at work for longer.
@@ -292,7 +292,7 @@ impl Bird {
     }
 }
 
-/// Name of the configuration that ran before a change.
+/// Name of the configuration from before a change.
 fn old_name(token: &str) -> String {
     format!("{token}-old")
 }

@@ -17,7 +17,7 @@ use crate::room;
 use crate::served::ServedDevices;
 use crate::serving::serve_site;
 
-/// Bytes of the line that names a device or a group.
+/// Bytes of the line with the name of a device or a group.
 const OPENING: u64 = 4 << 20;
 /// Pause after a connection that could not be taken.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);

@@ -22,7 +22,7 @@ const AT_ONCE: usize = 32;
 /// Bytes of the answer of a device, and of the answers of all together.
 const ANSWER: usize = 2 << 20;
 const ANSWERS: usize = 8 << 20;
-/// Bytes that the devices asked at a time may say together, before secrets are hidden and forms changed.
+/// Most bytes from all devices asked at a time, before secrets are hidden and forms changed.
 const READING: usize = 128 << 20;
 /// Longest time of a call: less than the silence after which a gate gives a call up.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -39,7 +39,7 @@ impl DeviceGroup {
         Self { group, served }
     }
 
-    /// Devices of a call: those that it names, or all of the group. A device that is hidden from the caller is none of the group.
+    /// Devices named by a call, or all of the group. A device hidden from the caller is none of the group.
     fn asked(&self, arguments: &Arguments, hidden: &BTreeSet<String>) -> Result<Vec<String>, Refusal> {
         if self.group.devices.is_empty() {
             return Err(Refusal::invalid(format!("the group `{}` has no devices: name it in `groups` of some", self.group.name)));
@@ -98,7 +98,7 @@ impl DeviceGroup {
     }
 }
 
-/// Bytes that each of so many devices may say.
+/// Most bytes from each of so many devices.
 fn share_of(devices: usize) -> usize {
     READING / devices.clamp(1, AT_ONCE)
 }

@@ -1,4 +1,4 @@
-//! A device over NETCONF: one session that is kept, and opened again when it is gone. Reads datastores; tries, commits, confirms and cancels
+//! A device over NETCONF: a kept session, opened again after a break. Reads datastores; tries, commits, confirms and cancels
 //! changes; receives events over a session of their own. Decides nothing about them.
 
 mod candidate;
@@ -27,7 +27,7 @@ const SLOW: Duration = Duration::from_secs(3);
 /// Longest time to wait for the session.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A device that is reached over NETCONF.
+/// A device behind NETCONF.
 #[derive(Clone)]
 pub(crate) struct Netconf {
     login: Login,
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Netconf {
     }
 }
 
-/// The session that is kept.
+/// The kept session.
 type KeptNetconf = Mutex<Option<NetconfSession>>;
 
 impl KeptSession for KeptNetconf {
@@ -106,7 +106,7 @@ impl Netconf {
         if self.hello().is_none() { self.reach().await.map(drop) } else { Ok(()) }
     }
 
-    /// The hello of a session that stands.
+    /// The hello of a standing session.
     pub(crate) async fn reach(&self) -> Result<Arc<NetconfCapabilities>, Fault> {
         let mut turn = self.turn().await?;
         self.opened(&mut turn).await

@@ -19,7 +19,7 @@ const DOUBTFUL: usize = 4;
 /// Shortest time between two signs of life, which no device has to answer at the same time as the others.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// Connections and logins beside all others, for whoever confirms or restores.
+/// Connections and logins beside all others, for confirmations and restores.
 const SPARE: usize = 8;
 
 tokio::task_local! {
@@ -50,7 +50,7 @@ fn room() -> &'static SessionRoom {
     ROOM.get_or_init(|| SessionRoom::new(DeviceLimits::default(), PATIENCE))
 }
 
-/// A session that is kept for the next caller.
+/// A session kept for the next caller.
 pub(crate) trait KeptSession: Send + Sync {
     /// Ends the session, unless somebody uses it; false: somebody does, or there is none.
     fn give_way(&self) -> bool;
@@ -71,7 +71,7 @@ pub(crate) struct LoginTurn {
     _doubtful: Option<SemaphorePermit<'static>>,
 }
 
-/// Does the work of whoever confirms or restores, which no caller holds up.
+/// Does the work of a confirmation or a restore, held up by no caller.
 pub(crate) async fn settling<T>(work: impl Future<Output = T>) -> T {
     SETTLING.scope((), work).await
 }
@@ -180,7 +180,7 @@ impl SessionRoom {
     }
 }
 
-/// A place beside all others, for whoever confirms or restores.
+/// A place beside all others, for a confirmation or a restore.
 fn spare(places: &Semaphore) -> Option<SemaphorePermit<'_>> {
     is_settling().then(|| places.try_acquire().ok()).flatten()
 }

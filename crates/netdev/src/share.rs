@@ -1,4 +1,4 @@
-//! Share of a call in the bytes that the answers of devices hold while they are read. Reads none.
+//! Share of a call in the bytes of answers under way. Reads no answer.
 
 tokio::task_local! {
     static SHARE: usize;

@@ -30,7 +30,7 @@ const CORRECTIONS: u32 = 4;
 /// Name of the device itself.
 const DESCRIPTION: &[u32] = &[1, 3, 6, 1, 2, 1, 1, 1, 0];
 
-/// A device that is reached over SNMP.
+/// A device behind SNMP.
 #[derive(Clone, Debug)]
 pub(crate) struct Snmp {
     reader: Agent,
