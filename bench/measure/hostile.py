@@ -92,7 +92,15 @@ def member(before, after, name="a"):
     }
 
 
+AEPB = b'{"aepb_version":"1.0","agent_id":"a://b","ect_assurance_level":"L1","lifecycle":{"status":"active","version":"1.0.0"},'
 FRAMES = {
+    "aepb_document": member(AEPB + b'"protocols":[{"id":"a","version":"1","endpoint":"a://b"}],"x":', b"}") | {
+        "protocols": ({"protocols": numbered(b'{"id":"p#","version":"1","endpoint":"https://a/#"}', b",")}, AEPB + b'"protocols":[', b"]}"),
+        "endpoint": (STRINGS, AEPB + b'"protocols":[{"id":"a","version":"1","endpoint":"https://a/', b'"}]}')},
+    "axcp_data": {"gzip": (BYTES, b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff", b"")},
+    "axcp_envelope": {"fields": ({"unknown": again(b"\xfa\xff\x03\x00"), "numbers": again(b"\x60\x01"), "long numbers": again(b"\xe0\x80\x80\x00\x01")}, b"\x08\x01", b"")},
+    "axcp_frames": {"frames": ({"empty": again(b"\0\0\0\0"), "short": again(b"\x01\0\0\0a")}, b"\x01", b"")},
+    "axcp_patch": {"operations": ({"operations": again(b"\x1a\x0a\x08\x00\x12\x02/a\x1a\x00 \x05"), "unknown": again(b"\xfa\xff\x03\x00")}, b"\x08\x01\x22\x80\x80\x01\x0a\x01c", b"")},
     "annotation": member(b'{"name":"a","_meta":', b"}", "_meta") | member(b'{"name":"a","annotations":{"title":', b"}}", "title"),
     "arguments": member(b'{"path":', b"}"),
     "bird": {"answer": (BYTES | LINES | {"lines": again("/etc/bird.conf:1:1 a\n"), "waits": again("Configuration unconfirmed\n")}, b"BIRD 2.0.12 ready.\n", b"")},
@@ -134,6 +142,9 @@ FRAMES = {
     "json": member(b'{"name":', b"}") | {"members": (KEYS, b"{", b',"name":1,"_meta":{}}')},
     "key": {"ssh": (STRINGS, b"ssh-ed25519 ", b""), "pem": (STRINGS | BYTES, b"-----BEGIN PUBLIC KEY-----\n", b"\n-----END PUBLIC KEY-----"), "jwk": (STRINGS, b'{"kty":"OKP","crv":"Ed25519","x":"', b'"}')},
     "lines": {"limit 255": (LINES | BYTES, b"\xff\x40", b"")},
+    "machine": {"counters": ({"lines": again("e:1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"), "names": numbered(b"e#:1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", b"\n"), "colons": again(":"), "digits": again("9 ")}, b"", b"\n"),
+                "load": ({"looks": again("cpu  1 1 1 1\n"), "numbers": again("1 ")}, b"cpu ", b"\n"), "memory": ({"totals": again("MemTotal: x\n"), "blanks": again(" ")}, b"MemTotal:", b"\n"),
+                "processors": ({"models": again("model name : x\n"), "colons": again(": ")}, b"model name", b"\n"), "reports": ({"reports": again("=a\n>b\n"), "lines": again(">x at 1 \n"), "times": again(" at ")}, b"=a\n>", b"\n")},
     "mesh": member(b'{"subserver_id":"550e8400-e29b-41d4-a716-446655440000","segment":"a","heartbeat_interval_ms":5000,"version":"2026-05-01","x-mcpax-subtree-ids":', b"}", "ids")
         | member(b'{"code":-32013,"message":"registration_cycle","data":', b"}", "data") | {"ids": ({"ids": numbered(b'"550e8400-e29b-41d4-a716-446655#"', b",")}, b'{"subserver_id":"550e8400-e29b-41d4-a716-446655440000","segment":"a","heartbeat_interval_ms":5000,"version":"2026-05-01","x-mcpax-subtree-ids":[', b"]}")},
     "mew": member(MEW % b"chat", b"}", "payload") | {"lines": (LINES, b"", b""), "pattern": (STRINGS, b'{"kind":"', b'"}'),

@@ -6,13 +6,17 @@
 
 Installs the pinned peers into `.peers/` first. The binary is `$BANYAN_BIN`, else `target/debug/banyan`. Several groups run in two lanes, each
 group in a process of its own, and what a group printed is shown when it ends. A group's `checks.py` states how many seconds it may
-take (`BUDGET`); one that takes longer is named at the end, and fails nothing. The last line is `N passed, N failed`.
+take (`BUDGET`); one that takes longer is named at the end, and fails nothing. A group in a lane that takes `PATIENCE` times as long hangs:
+it fails, with the stacks of its threads in its text, and the others go on. The last line is `N passed, N failed`.
 """
+import faulthandler
 import importlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 import install
 
 LANES = 2
+PATIENCE = 4
 
 GROUPS = ("conformance", "clients", "servers", "tree", "audit", "rooms", "console", "trouble", "approvals", "pins", "secret_service",
           "network", "agents")
@@ -52,6 +57,7 @@ def alone(group):
     """Runs one group in this process."""
     from report import Report
 
+    faulthandler.register(signal.SIGUSR1, sys.stdout, all_threads=True)
     report = Report()
     started = time.monotonic()
     checks = importlib.import_module(f"{group}.checks")
@@ -68,14 +74,14 @@ def in_lanes(groups):
     def one(group):
         with printing:
             print(f"--- peers: {group} begins ({time.monotonic() - started:.0f} s)", flush=True)
-        child = subprocess.run([sys.executable, os.path.abspath(__file__), group], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        counted = re.search(r"(\d+) passed, (\d+) failed\s*\Z", child.stdout)
-        passed, failed = map(int, counted.groups()) if counted else (0, 1)
+        status, text = apart(group, PATIENCE * budget(group))
+        counted = re.search(r"(\d+) passed, (\d+) failed\s*\Z", text)
+        passed, failed = map(int, counted.groups()) if counted else (len(re.findall(r"^ *[0-9.]+s ok ", text, re.M)), 1)
         with printing:
-            print(child.stdout, end="", flush=True)
-        return group, passed, max(failed, int(child.returncode != 0)), "OVER ITS BUDGET" in child.stdout
+            print(text, end="", flush=True)
+        return group, passed, max(failed, int(status != 0)), "OVER ITS BUDGET" in text
 
-    longest_first = sorted(groups, key=lambda group: -importlib.import_module(f"{group}.checks").BUDGET)
+    longest_first = sorted(groups, key=lambda group: -budget(group))
     with ThreadPoolExecutor(LANES) as lanes:
         ended = list(lanes.map(one, longest_first))
     for group, _, failed, is_over in ended:
@@ -85,6 +91,28 @@ def in_lanes(groups):
     failed = sum(failed for _, _, failed, _ in ended)
     print(f"{sum(passed for _, passed, _, _ in ended)} passed, {failed} failed", flush=True)
     return 1 if failed else 0
+
+
+def budget(group):
+    return importlib.import_module(f"{group}.checks").BUDGET
+
+
+def apart(group, limit):
+    """Runs a group in a process of its own for `limit` seconds at most. Returns its status and its text."""
+    with tempfile.TemporaryFile("w+", errors="replace") as kept:
+        child = subprocess.Popen([sys.executable, os.path.abspath(__file__), group], stdout=kept, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            child.wait(limit)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGUSR1)
+            time.sleep(2)
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            kept.seek(0, os.SEEK_END)
+            kept.write(f"\nFAILED {group}: ended after {limit} s, in which it did not; above are the stacks of its threads\n")
+            kept.flush()
+        kept.seek(0)
+        return child.returncode, kept.read()
 
 
 if __name__ == "__main__":

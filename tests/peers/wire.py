@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 META = "io.modelcontextprotocol/"
+# Times the timeout of a call that its answer may take, while its stream shows life.
+PATIENCE = 3
 INFO = {"name": "banyan-peer-wire", "version": "1"}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri",
          "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
@@ -86,8 +88,8 @@ class Connection:
         self.headers = {k.lower(): v for k, v in self._answer.getheaders()}
         self.last_id, self.retry = None, 0.0
 
-    def events(self):
-        """The messages of the body as bytes: one for JSON, any number for an event stream."""
+    def events(self, until=None):
+        """The messages of the body as bytes: one for JSON, any number for an event stream, which fails after `until` though it lives."""
         if "event-stream" not in self.headers.get("content-type", ""):
             body = self._answer.read()
             if body:
@@ -95,6 +97,9 @@ class Connection:
             return
         data = []
         while line := self._answer.readline():
+            if until and time.monotonic() > until:
+                self.close()
+                raise TimeoutError("the stream lives, and the answer does not come")
             line = line.rstrip(b"\r\n")
             if not line:
                 if any(data):
@@ -220,9 +225,9 @@ class Legacy(Wire):
         connection = self.open(message, timeout)
         if on_open:
             on_open(message["id"])
-        before = []
+        before, until = [], time.monotonic() + PATIENCE * (timeout or self.timeout)
         while True:
-            for raw in connection.events():
+            for raw in connection.events(until):
                 got = json.loads(raw)
                 if "method" not in got:
                     return Reply(connection.status, got, raw, before, connection.headers)
@@ -231,6 +236,8 @@ class Legacy(Wire):
                     self._serve(got)
             if connection.last_id is None:
                 return Reply(connection.status, None, b"", before, connection.headers)
+            if time.monotonic() > until:
+                raise TimeoutError(f"{method} is not answered, however often its stream is taken up again")
             time.sleep(connection.retry)
             connection = Connection(
                 self.url, "GET", headers={**self.headers(None), "last-event-id": connection.last_id}, timeout=timeout or self.timeout)
@@ -291,7 +298,7 @@ class Modern(Wire):
             if on_open:
                 on_open(connection)
             reply = Reply(connection.status, None, b"", before, connection.headers)
-            for raw in connection.events():
+            for raw in connection.events(time.monotonic() + PATIENCE * (timeout or self.timeout)):
                 got = json.loads(raw)
                 if "method" in got:
                     before.append(got)

@@ -2,12 +2,14 @@
 //!
 //! No clock, socket, task, lock or `await` stands in this crate. The driver (`agent`) has the connections.
 //!
-//! [`card`] is an agent's description of itself, [`operation`] a request in the two bindings over HTTP, [`task`] the answers, [`turn`] the
+//! [`capability`] is AEPB: documents of agents, the choice of a protocol, and the life of an agent. [`card`] is an agent's description of itself, [`operation`] a request in the two bindings over HTTP, [`task`] the answers, [`turn`] the
 //! collection of all that an agent says until its turn is over, and [`fault`] an agent's refusal.
 
+pub mod capability;
 pub mod card;
 pub mod fault;
 pub mod operation;
 pub mod part;
+pub mod served;
 pub mod task;
 pub mod turn;

@@ -30,7 +30,8 @@ const STATES: [(TaskState, &str); 8] = [
 ];
 
 impl TaskState {
-    fn parse(text: &str) -> Option<Self> {
+    /// Reads a name on the wire.
+    pub fn parse(text: &str) -> Option<Self> {
         STATES.iter().find(|(_, name)| *name == text).map(|(state, _)| *state)
     }
 

@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod canonical;
 pub mod chain;
 pub mod checkpoint;
+pub mod ect;
 pub mod entry;
 pub mod hash;
 pub mod key;

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 /// Which configuration or which running gateway a command is about.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct Place {
     /// Configuration to use [default: ./banyan.toml, then banyan/banyan.toml in the user's configuration directory]
     #[arg(long, global = true, value_name = "FILE", env = "BANYAN_CONFIG")]

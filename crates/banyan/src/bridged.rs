@@ -1,5 +1,5 @@
-//! The gate used by `banyan stdio`: the running gate of its configuration, or a gate that it starts and leaves running. No message
-//! passes through here.
+//! The gate used by `banyan stdio` and `banyan device listen`: the running gate of their configuration, or a gate that they start and leave
+//! running. No message passes through here.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -24,10 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Finds the gate of one configuration, and starts it.
-pub(crate) struct BridgedGate<'a> {
+pub(crate) struct BridgedGate {
     source: Source,
-    place: &'a Place,
-    output: &'a Output,
+    place: Place,
+    output: Output,
+    /// Command that uses the gate, for its remarks.
+    command: &'static str,
     /// Path of this program, fixed at the start: a later file in its place is another program.
     program: PathBuf,
     log_format: &'static str,
@@ -45,9 +47,23 @@ enum Source {
     Own(PathBuf),
 }
 
-impl<'a> BridgedGate<'a> {
-    /// Chooses the gate by the arguments of `banyan stdio`.
-    pub(crate) fn new(from: Option<&Path>, place: &'a Place, log_format: &'static str, output: &'a Output) -> Result<Self, Failure> {
+/// Client that the gate is reached for.
+#[derive(Clone, Copy)]
+enum LineClient<'a> {
+    /// A controller with a certificate of this name, and its server.
+    Controller(&'a str, &'a str),
+    Owner,
+}
+
+impl BridgedGate {
+    /// Chooses the gate by the arguments of `command`.
+    pub(crate) fn new(
+        from: Option<&Path>,
+        place: &Place,
+        log_format: &'static str,
+        command: &'static str,
+        output: &Output,
+    ) -> Result<Self, Failure> {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let source = match (from, &place.gate, &place.config) {
             (Some(from), _, _) => Source::From(absolute(from)),
@@ -56,11 +72,21 @@ impl<'a> BridgedGate<'a> {
             (None, None, None) => Source::Own(places::config_dir()?.join(places::CONFIG_NAME)),
         };
         let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
-        Ok(Self { source, place, output, program, log_format })
+        Ok(Self { source, place: place.clone(), output: output.clone(), command, program, log_format })
     }
 
     /// Connects to the gate; starts a missing gate if `starts`.
     pub(crate) async fn reach(&self, starts: bool) -> Result<Option<LineConnection>, Failure> {
+        self.reach_for(LineClient::Owner, starts).await
+    }
+
+    /// Connects a controller with a certificate of this name to a server of the gate, which is started where none runs.
+    pub(crate) async fn reach_server(&self, controller: &str, server: &str) -> Result<LineConnection, Failure> {
+        let reached = self.reach_for(LineClient::Controller(controller, server), true).await?;
+        reached.ok_or_else(|| Failure::NotFound("no gate is running".to_owned()))
+    }
+
+    async fn reach_for(&self, client: LineClient<'_>, starts: bool) -> Result<Option<LineConnection>, Failure> {
         let (mut until, mut dead) = (Instant::now() + PATIENCE, None);
         loop {
             let Some(gate) = self.running()?.filter(|gate| dead != Some(gate.pid)) else {
@@ -70,20 +96,31 @@ impl<'a> BridgedGate<'a> {
                 self.start(dead).await?;
                 continue;
             };
-            match AdminClient::new(gate.clone()).attach().await {
-                Ok(connection) => {
+            let admin = AdminClient::new(gate.clone());
+            let attached = match client {
+                LineClient::Controller(name, server) => admin.attach_controller(name, server).await,
+                LineClient::Owner => admin.attach().await,
+            };
+            match (attached, client) {
+                (Ok(connection), LineClient::Controller(..)) => return Ok(Some(connection)),
+                (Ok(connection), LineClient::Owner) => {
                     self.tell(&gate);
                     return Ok(Some(connection));
                 }
-                Err(AdminError::Malformed { .. } | AdminError::Refused(_)) => return Err(Failure::Failed(strange(&gate))),
-                Err(AdminError::Unreachable { .. }) if !starts => return Ok(None),
+                (Err(error @ AdminError::Refused(_)), LineClient::Controller(..)) => return Err(error.into()),
+                (Err(AdminError::Malformed { .. } | AdminError::Refused(_)), _) => {
+                    return Err(Failure::Failed(strange(&gate, self.command)));
+                }
+                (Err(AdminError::Unreachable { .. }), _) if !starts => return Ok(None),
                 // It may be ending.
-                Err(AdminError::Unreachable { .. }) if Instant::now() < until => sleep(LOOK).await,
+                (Err(AdminError::Unreachable { .. }), _) if Instant::now() < until => sleep(LOOK).await,
                 // Nobody has listened there for so long: another process has its id by now.
-                Err(AdminError::Unreachable { source, .. }) if source.kind() == std::io::ErrorKind::ConnectionRefused && dead.is_none() => {
+                (Err(AdminError::Unreachable { source, .. }), _)
+                    if source.kind() == std::io::ErrorKind::ConnectionRefused && dead.is_none() =>
+                {
                     (until, dead) = (Instant::now() + PATIENCE, Some(gate.pid));
                 }
-                Err(error) => return Err(error.into()),
+                (Err(error), _) => return Err(error.into()),
             }
         }
     }
@@ -95,7 +132,7 @@ impl<'a> BridgedGate<'a> {
                 let digest = plan::digest(file);
                 Ok(gate::all()?.into_iter().find(|gate| gate::serves(gate, file) && gate.digest.is_some() && gate.digest == digest))
             }
-            Source::Named => gate::presence(self.place).map(Some),
+            Source::Named => gate::presence(&self.place).map(Some),
             Source::Own(file) => match gate::serving(file)?.into_iter().next() {
                 None if !file.exists() => Ok(gate::without_file()?.into_iter().next()),
                 gate => Ok(gate),
@@ -115,7 +152,7 @@ impl<'a> BridgedGate<'a> {
             return Ok(());
         }
         // What is wrong with it is better said here than in a log.
-        drop(plan::for_client((!is_configuration).then_some(file.as_path()), self.place, self.output)?);
+        drop(plan::for_client((!is_configuration).then_some(file.as_path()), &self.place, &self.output)?);
         let log = log_file(file);
         let mut command = Command::new(&self.program);
         command.args(["up", "--while-used", "--yes", "--log-format", self.log_format]);
@@ -132,7 +169,7 @@ impl<'a> BridgedGate<'a> {
         loop {
             if gate::all()?.iter().any(|gate| gate.pid == child.id()) {
                 let log = log.map(|log| format!("; its log is {}", log.display())).unwrap_or_default();
-                self.output.remark(&format!("banyan stdio: started the gate as process {}{log}", child.id()));
+                self.output.remark(&format!("{}: started the gate as process {}{log}", self.command, child.id()));
                 // It is another process's child for as long as this one lives.
                 std::thread::spawn(move || drop(child.wait()));
                 return Ok(());
@@ -150,15 +187,15 @@ impl<'a> BridgedGate<'a> {
     }
 
     fn tell(&self, gate: &Presence) {
-        let Presence { url, pid, .. } = gate;
+        let (Presence { url, pid, .. }, command) = (gate, self.command);
         self.output.remark(&format!(
-            "banyan stdio: uses the gate at {url}/mcp, process {pid}: `banyan console --gate {pid}` opens its console, and `status`, \
+            "{command}: uses the gate at {url}/mcp, process {pid}: `banyan console --gate {pid}` opens its console, and `status`, \
              `approvals` and `audit list` show what is called here"
         ));
     }
 }
 
-impl Gates for BridgedGate<'_> {
+impl Gates for BridgedGate {
     type Connection = LineConnection;
 
     async fn connect(&mut self, starts: bool) -> Result<Option<LineConnection>, String> {
@@ -167,10 +204,10 @@ impl Gates for BridgedGate<'_> {
 }
 
 /// Words the complaint about a gate that does not understand the bridge.
-fn strange(gate: &Presence) -> String {
+fn strange(gate: &Presence, command: &str) -> String {
     let Presence { url, pid, .. } = gate;
     format!(
-        "the gate at {url}, process {pid}, is of a version that `banyan stdio` of this one can't use\n  end it with `banyan stop --gate \
+        "the gate at {url}, process {pid}, is of a version that `{command}` of this one can't use\n  end it with `banyan stop --gate \
          {pid}`, and start it with this program"
     )
 }

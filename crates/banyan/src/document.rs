@@ -15,6 +15,8 @@ use crate::{places, private};
 pub(crate) struct Document {
     pub(crate) path: PathBuf,
     pub(crate) toml: DocumentMut,
+    /// Comments of a file that holds nothing else: sections come after them.
+    comments: String,
     is_new: bool,
 }
 
@@ -31,8 +33,12 @@ impl Document {
             Err(error) => return Err(failed(&path, "read", &error)),
         };
         let is_new = text.is_none();
-        let toml = parsed(&text.unwrap_or_default(), &path)?;
-        Ok(Self { path, toml, is_new })
+        let mut toml = parsed(&text.unwrap_or_default(), &path)?;
+        let comments = if toml.is_empty() { toml.trailing().as_str().unwrap_or_default().to_owned() } else { String::new() };
+        if !comments.is_empty() {
+            toml.set_trailing("");
+        }
+        Ok(Self { path, toml, comments, is_new })
     }
 
     /// Gives the section `[name]`, empty if missing.
@@ -51,12 +57,17 @@ impl Document {
 
     /// The document as a gate would take it.
     pub(crate) fn parsed(&self) -> Result<Config, Failure> {
-        Ok(gateway::parts::sections().parse(&self.toml.to_string(), &self.path, &SystemSources)?)
+        Ok(gateway::parts::sections().parse(&self.text(), &self.path, &SystemSources)?)
+    }
+
+    fn text(&self) -> String {
+        let gap = if self.comments.is_empty() || self.comments.ends_with("\n\n") { "" } else { "\n" };
+        format!("{}{gap}{}", self.comments, self.toml)
     }
 
     /// Writes the document to its place, old or new.
     pub(crate) fn write(&self) -> Result<(), Failure> {
-        let text = self.toml.to_string();
+        let text = self.text();
         if !self.is_new {
             return private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e));
         }

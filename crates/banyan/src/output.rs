@@ -20,6 +20,7 @@ pub(crate) enum Look {
 }
 
 /// The output of a command.
+#[derive(Clone)]
 pub(crate) struct Output {
     json: bool,
     colour_out: bool,

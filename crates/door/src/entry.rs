@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use banyan_model::Principal;
+use banyan_model::{Principal, PrincipalKind};
 use config::resolved::{Config, Token};
 use http::StatusCode;
 use mcp_proto::http1::Fields;
@@ -42,7 +42,7 @@ pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields:
         return Ok(AdmittedCaller { party: party.cloned(), by: By::Nothing, ..AdmittedCaller::local() });
     }
     let Some(sent) = bearer(config, fields)? else {
-        let principal = certified.map(|certified| Principal { name: Arc::clone(&certified.principal) });
+        let principal = certified.map(|certified| Principal::new(PrincipalKind::Certificate, Arc::clone(&certified.principal)));
         let missing = || unauthorized(config, if config.trust.issuers.is_empty() { MISSING } else { MISSING_ISSUED });
         return Ok(AdmittedCaller { principal: principal.ok_or_else(missing)?, party: party.cloned(), profile: None, by: By::Certificate });
     };
@@ -53,7 +53,7 @@ pub fn enter(config: &Config, trust: &Trust, party: Option<&Arc<Party>>, fields:
     let token = find(config, sent)
         .ok_or_else(|| unauthorized(config, "the bearer token is not known: `banyan token list` shows whose there are"))?;
     Ok(AdmittedCaller {
-        principal: Principal { name: Arc::clone(&token.name) },
+        principal: Principal::new(PrincipalKind::Token, Arc::clone(&token.name)),
         party: party.cloned(),
         profile: token.profile.clone(),
         by: By::Token,

@@ -10,7 +10,7 @@ use crate::entrance::Entrance;
 use crate::entry;
 use crate::entry::EntryRefusal;
 use crate::known::KnownClient;
-use call::words::entered::AdmittedCaller;
+use call::words::entered::{AdmittedCaller, By};
 use call::words::party::Party;
 
 /// Admits or refuses a request.
@@ -53,6 +53,40 @@ impl HeldEntry {
                 changed = applied.changed() => if changed.is_err() { return "the gate ends".into() },
                 () = entry::over(&self.entered, &self.entrance.trust) => return "its certificate or token has ended or was taken back".into(),
             }
+        }
+    }
+
+    /// Completes when the credential was taken back: its token, issuer or certificate is gone. An issuer's token that merely runs out
+    /// was good when the work began, and takes nothing back.
+    pub async fn revoked(mut self) {
+        let mut applied = self.entrance.trust.reapplied();
+        loop {
+            if !self.is_still_given() {
+                return;
+            }
+            let certificate = async {
+                match &self.entered.party {
+                    Some(party) => self.entrance.trust.ended(party).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = applied.changed() => if changed.is_err() { return },
+                () = certificate => return,
+            }
+        }
+    }
+
+    fn is_still_given(&mut self) -> bool {
+        if let By::Issuer(issuer, ..) = &self.entered.by
+            && !self.entered.holds()
+        {
+            return self.entrance.gate.config.load().trust.issuers.iter().any(|known| known.name == *issuer);
+        }
+        match (self.enter)(&self.entrance, &mut self.known, &self.fields) {
+            Ok(now) => now.principal == self.entered.principal,
+            // A token can be judged only once its keys are there.
+            Err(refused) => refused.status == StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 }

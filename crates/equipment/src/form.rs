@@ -253,6 +253,7 @@ impl Device {
         } else if !matches!(backend, Backend::Frr | Backend::Bird | Backend::Ovs) || self.address.is_some() {
             self.check_login(name, reading);
         }
+        self.check_writers(backend, name, reading);
         DeviceSettings {
             backend,
             address: self.address.as_ref().map(|address| address.get().clone()),
@@ -362,6 +363,35 @@ impl Device {
         {
             let flaw = Flaw::new(privacy.span(), "a key for `aes256` is longer than a hash of `sha`");
             reading.refuse(flaw.help("write `auth = \"sha256\"`, or `privacy = \"aes128\"`"));
+        }
+    }
+
+    /// Refuses credentials for changes that nothing would use: whoever wrote them takes reads and changes for separated.
+    fn check_writers(&self, backend: Backend, name: &At<String>, reading: &mut FileReading<'_>) {
+        let given = [
+            ("write_user", self.write_user.is_some()),
+            ("write_password", self.write_password.is_some()),
+            ("write_privacy_password", self.write_privacy_password.is_some()),
+            ("write_community", self.write_community.is_some()),
+        ];
+        let named = |keys: &[&str]| {
+            let all = given.iter().filter(|(key, is_given)| *is_given && keys.contains(key)).map(|(key, _)| format!("`{key}`"));
+            Some(all.collect::<Vec<_>>().join(", ")).filter(|keys| !keys.is_empty())
+        };
+        let (useless, help) = if backend != Backend::Snmp {
+            let all = named(&["write_user", "write_password", "write_privacy_password", "write_community"]);
+            (all, "only a device over SNMP has them: remove them, and give `user` the rights that changes need")
+        } else if self.write_user.is_none() {
+            let without_user = named(&["write_password", "write_privacy_password"]);
+            let beside_user = named(&["write_community"]).filter(|_| self.user.is_some());
+            let help = if without_user.is_some() { "add `write_user`, or remove them" } else { "`user` is of v3: write `write_user`" };
+            (without_user.or(beside_user), help)
+        } else {
+            (named(&["write_community"]), "changes go by `write_user`: remove one of both")
+        };
+        if let Some(keys) = useless {
+            let flaw = Flaw::new(name.span(), format!("credentials for changes would do nothing on this device: {keys}"));
+            reading.refuse(flaw.help(help));
         }
     }
 

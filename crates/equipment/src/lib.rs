@@ -3,6 +3,7 @@
 
 mod dialect;
 mod form;
+mod naming;
 mod role;
 mod secrets;
 mod settings;
@@ -19,6 +20,7 @@ use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
 
+pub use naming::qualified;
 pub use role::RoleSettings;
 pub use secrets::DeviceSecrets;
 pub use settings::{
@@ -78,6 +80,13 @@ impl Section for DeviceSection {
             mount_group((name, group.description.clone()), (&devices, limits), reading, config);
         }
         config.values.set(devices);
+    }
+
+    fn check(&self, form: &Self::Form, config: &Config, reading: &mut FileReading<'_>) {
+        let Some(devices) = config.values.get::<Devices>() else { return };
+        for (name, settings) in form.device.keys().filter_map(|name| Some((name, devices.all.get(name.get())?))) {
+            naming::check_tokens(name, settings.roles.iter().flat_map(|role| &role.callers), config, reading);
+        }
     }
 
     fn notices(&self, config: &Config) -> Vec<String> {
@@ -221,6 +230,25 @@ mod tests {
     }
 
     #[test]
+    fn nm_12_credentials_that_nothing_uses_are_refused() {
+        let login = "address = \"10.0.0.1\"\nuser = \"ops\"\npassword = \"${env:P}\"\n";
+        let write = "write_user = \"admin\"\nwrite_password = \"${env:W}\"\n";
+        for backend in ["frr", "ssh", "netconf"] {
+            let told = parsed(&format!("[device.r1]\nbackend = \"{backend}\"\n{login}{write}")).unwrap_err();
+            assert!(told.contains("would do nothing on this device: `write_user`, `write_password`"), "{told}");
+            assert!(parsed(&format!("[device.r1]\nbackend = \"{backend}\"\n{login}")).is_ok());
+        }
+        let snmp = |rest: &str| parsed(&format!("[device.sw]\nbackend = \"snmp\"\n{login}{rest}"));
+        snmp(write).unwrap();
+        assert!(snmp("write_privacy_password = \"${env:W}\"\n").unwrap_err().contains("add `write_user`"));
+        assert!(snmp("write_community = \"${env:W}\"\n").unwrap_err().contains("`user` is of v3"));
+        assert!(snmp(&format!("{write}write_community = \"${{env:W}}\"\n")).unwrap_err().contains("remove one of both"));
+        // A template holds for devices of any kind.
+        let shared = format!("[device_template.t]\n{login}{write}[device.r1]\ntemplate = \"t\"\nbackend = \"netconf\"\n");
+        assert!(parsed(&shared).unwrap_err().contains("`write_user`"));
+    }
+
+    #[test]
     fn an_unset_window_is_at_most_the_longest() {
         let config = parsed("[device.r1]\nlongest_window = \"60s\"\n").unwrap();
         assert_eq!(config.values.get::<Devices>().unwrap().all["r1"].confirm_within, 60);
@@ -297,11 +325,46 @@ mod tests {
     #[test]
     fn nm_12_callers_that_nobody_can_be_are_refused() {
         let role = |caller: &str| parsed(&format!("[device.r1]\nroles = [{{ callers = [\"{caller}\"] }}]\n"));
-        for caller in ["", "parent:", "participant:", "parent root.example.com", "parent:parent root.example.com"] {
+        for caller in [
+            "",
+            "parent:",
+            "participant:",
+            "parent root.example.com",
+            "parent:parent root.example.com",
+            "certificate:ops",
+            "issuer:ada",
+            "token:",
+        ] {
             assert!(role(caller).unwrap_err().contains("can name no caller"), "{caller}");
         }
-        for caller in ["*", "ada", "parent:*", "parent:root.example.com", "participant:ada"] {
+        for caller in
+            ["*", "ada", "parent:*", "parent:root.example.com", "participant:ada", "token:ada", "certificate:dns:*", "certificate:*"]
+        {
             assert!(role(caller).is_ok(), "{caller}");
+        }
+    }
+
+    #[test]
+    fn nm_12_a_name_of_two_kinds_is_refused_in_roles() {
+        let hash = "0".repeat(64);
+        let told = |caller: &str, token: &str| {
+            let text = format!(
+                "resource = \"https://gate.example.com/mcp\"\n[[token]]\nname = \"{token}\"\nsha256 = \"{hash}\"\n\
+                 [issuer.login]\nissuer = \"https://login.example.com\"\nkeys = \"https://login.example.com/jwks.json\"\n"
+            );
+            parsed(&format!("{text}[device.r1]\nroles = [{{ callers = [\"{caller}\"] }}]\n")).map(drop)
+        };
+        for (caller, token) in [("local", "local"), ("token:a*", "token:a")] {
+            let refused = told(caller, token).unwrap_err();
+            assert!(refused.contains("token:") && refused.contains("alone"), "{refused}");
+        }
+        // Names of certificates and of issuers' callers are no token's to begin with.
+        for name in ["dns:ops", "ada@login"] {
+            let refused = told(name, name).unwrap_err();
+            assert!(refused.contains(&format!("can't be named `{name}`")), "{refused}");
+        }
+        for (caller, token) in [("ops", "ops"), ("certificate:dns:ops", "ops"), ("ada@login", "ada"), ("*", "x")] {
+            assert_eq!(told(caller, token), Ok(()), "{caller} {token}");
         }
     }
 

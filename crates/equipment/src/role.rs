@@ -1,5 +1,6 @@
 //! Roles at a device: rules for the callers that they name. Does not decide about a call.
 
+use banyan_model::PrincipalKind;
 use config::Flaw;
 use config::file::At;
 use config::reading::FileReading;
@@ -7,14 +8,16 @@ use net_proto::role::{PathRule, RuleEffect};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::naming::{means, names_nobody};
+
 /// Rules for some callers of a device, beside those of the device for everybody. The first role that names a caller holds; where a device has
 /// roles, a caller that none names does nothing there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoleSettings {
     /// Callers: principals of the gate by the names in its record, and controllers over TLS by the names in their certificates. A name that ends
-    /// with `*` stands for all that begin so; `participant:` and `parent:` in front name participants of rooms and gates above, which no other
-    /// name means.
+    /// with `*` stands for all that begin so; `token:`, `certificate:`, `issuer:` and `local:` in front mean callers of that kind alone, `participant:`
+    /// and `parent:` participants of rooms and gates above, which no other name means.
     #[schemars(example = &["ada", "noc-*"])]
     pub callers: Vec<String>,
     /// Groups and roles of the gate, one of which the caller has.
@@ -41,6 +44,11 @@ pub struct RoleSettings {
 }
 
 impl RoleSettings {
+    /// Is the caller named in the role? Groups do not count here.
+    pub fn names(&self, kind: PrincipalKind, name: &str) -> bool {
+        self.callers.iter().any(|pattern| means(pattern, kind, name))
+    }
+
     /// Checks names and paths.
     pub(crate) fn check(&self, device: &At<String>, reading: &mut FileReading<'_>) {
         if self.callers.is_empty() && self.groups.is_empty() {
@@ -49,7 +57,9 @@ impl RoleSettings {
         }
         for name in self.callers.iter().filter(|name| names_nobody(name)) {
             let flaw = Flaw::new(device.span(), format!("`{name}` in `callers` of a role can name no caller"));
-            reading.refuse(flaw.help("write the name from the gate's record, `participant:NAME`, or `parent:HOST` for a gate above"));
+            reading.refuse(flaw.help(
+                "write the name from the gate's record, `participant:NAME`, `parent:HOST` for a gate above, or `certificate:dns:NAME`",
+            ));
         }
         for path in [&self.allow_paths, &self.deny_paths, &self.allow_edit_paths, &self.deny_edit_paths].into_iter().flatten() {
             if path.contains(['[', ':']) || PathRule::new(RuleEffect::Deny, false, path).is_none() {
@@ -58,10 +68,4 @@ impl RoleSettings {
             }
         }
     }
-}
-
-/// Is a pattern for callers one that no caller can have? The record's `parent HOST` is `parent:HOST` here.
-fn names_nobody(pattern: &str) -> bool {
-    let bare = pattern.strip_prefix("parent:").or_else(|| pattern.strip_prefix("participant:")).unwrap_or(pattern);
-    bare.is_empty() || pattern.starts_with("parent ") || pattern.starts_with("parent:parent ")
 }

@@ -18,6 +18,7 @@ use crate::line::{self, LONGEST_MESSAGE, LineRead};
 use crate::protocol::{self, RESERVED, STATELESS};
 use crate::request::{Era, LEVELS, Request, reserved};
 use crate::server::{Refusal, Server};
+use crate::subject;
 use crate::subscriptions::{self, Change, LISTENED, Subscriptions, UpdateExtras};
 
 /// Most messages waiting to be written before their senders wait too.
@@ -65,7 +66,7 @@ where
 {
     let (lines, waiting) = mpsc::channel(WAITING);
     let connection = Connection { lines, state: Arc::default() };
-    let writer = tokio::spawn(write(waiting, output));
+    let writer = subject::spawn(write(waiting, output));
     server.connected(&connection);
     let read = connection.read(&server, input).await;
     connection.finish().await;
@@ -174,12 +175,6 @@ impl Connection {
                 }
             }
             match serde_json::from_slice::<Value>(&line) {
-                Ok(Value::Object(mut message)) if server.closes() && message.get("method").is_some_and(|method| method == "close") => {
-                    if let Some(id) = message.remove("id") {
-                        self.reply(id, json!({})).await;
-                    }
-                    return Ok(());
-                }
                 Ok(Value::Object(message)) => self.handle(server, message).await,
                 Ok(_) => {
                     self.refuse(Value::Null, Refusal::Rpc { code: -32600, message: "a message is one object".into(), data: None }).await
@@ -251,7 +246,7 @@ impl Connection {
         }
         let (connection, server, key) = (self.clone(), server.clone(), id.to_string());
         let (started, begin) = oneshot::channel::<()>();
-        let task = tokio::spawn(async move {
+        let task = subject::spawn(async move {
             // Waits until it is known as running, so that it can't end before.
             let _known = begin.await;
             let (done, key) = (protocol::answer(&*server, &request, &method, &params).await, id.to_string());
@@ -357,7 +352,7 @@ impl Connection {
         }
         let (connection, owned) = (self.clone(), key.to_owned());
         let (started, begin) = oneshot::channel::<()>();
-        let task = tokio::spawn(async move {
+        let task = subject::spawn(async move {
             // Waits until it is known as running, so that it can't end before.
             let _known = begin.await;
             work.await;

@@ -6,6 +6,7 @@ mod line;
 mod protocol;
 mod request;
 mod server;
+pub mod subject;
 mod subscriptions;
 
 pub use connection::{Connection, run};

@@ -94,6 +94,7 @@ async fn call<S: Server>(server: &S, request: &Request, params: &Map<String, Val
     if !has(&server.tools(), "name", name) {
         return Err(Refusal::invalid(format!("there is no tool `{name}`")));
     }
+    check_arguments(params)?;
     server.call(request, name, &arguments(params)).await
 }
 
@@ -102,7 +103,16 @@ async fn prompt<S: Server>(server: &S, request: &Request, params: &Map<String, V
     if !has(&server.prompts(), "name", name) {
         return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
     }
+    check_arguments(params)?;
     server.prompt(request, name, params).await
+}
+
+/// Refuses arguments that are no object: they would count as none, and a call with none may do more.
+fn check_arguments(params: &Map<String, Value>) -> Result<(), Refusal> {
+    match params.get("arguments") {
+        None | Some(Value::Null | Value::Object(_)) => Ok(()),
+        Some(_) => Err(Refusal::invalid("`arguments` is no object: give each argument as a member of one")),
+    }
 }
 
 async fn read<S: Server>(server: &S, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
@@ -138,4 +148,18 @@ fn named<'a>(params: &'a Map<String, Value>, member: &str) -> Result<&'a str, Re
 
 fn has(entries: &[Value], member: &str, value: &str) -> bool {
     entries.iter().any(|entry| entry.get(member).and_then(Value::as_str) == Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_without_an_object_are_refused() {
+        let params = |arguments: Value| Map::from_iter([("arguments".to_owned(), arguments)]);
+        for given in [json!("{\"hash\": \"x\"}"), json!([1]), json!(false), json!(7)] {
+            assert!(matches!(check_arguments(&params(given.clone())), Err(Refusal::Rpc { code: -32602, .. })), "{given}");
+        }
+        assert!(check_arguments(&params(json!({ "a": 1 }))).is_ok() && check_arguments(&Map::new()).is_ok());
+    }
 }

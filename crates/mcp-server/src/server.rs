@@ -109,11 +109,6 @@ pub trait Server: Send + Sync + 'static {
         json!({})
     }
 
-    /// Does `close`, a method that MCP does not have, end the connection after its answer?
-    fn closes(&self) -> bool {
-        false
-    }
-
     /// Called once, before the first request: the way to tell all listeners of changes.
     fn connected(&self, _connection: &Connection) {}
 }

@@ -11,5 +11,5 @@ mod timestamp;
 pub use call::{Call, Era, Fault, FaultSource, Method, Outcome};
 pub use machine::{Machine, Now};
 pub use name::{BadSegment, QualifiedName, Route, Segment};
-pub use principal::Principal;
+pub use principal::{Principal, PrincipalKind};
 pub use timestamp::Timestamp;

@@ -16,6 +16,7 @@ use crate::dialect::Dialect;
 use crate::fault::{Code, Fault};
 
 pub use answer::CallAnswer;
+pub use arguments::check_names;
 pub use ping::PingState;
 pub use vlan::VlanState;
 

@@ -13,7 +13,7 @@ mod usm;
 mod walk;
 
 pub use oid::Oid;
-pub use path::{ObjectPath, SnmpSetting, edited, settable, settings_of, settings_text, whole_path};
+pub use path::{ObjectPath, SnmpSetting, edited, settable, settings_of, settings_text, values_of, whole_path};
 pub use pdu::{CommunityMessage, Pdu, PduKind, SnmpValue};
 pub use session::{SnmpAccess, SnmpHeard, SnmpSession};
 pub use table::{interface_columns, interfaces, memory, memory_columns, named, processor_columns, processors};

@@ -31,6 +31,10 @@ pub enum StreamError {
     UnknownFraming(u8),
     #[error("a header before a message names no length: write `Content-Length: BYTES`, and an empty line")]
     Header,
+    #[error(
+        "a message begins with 0x{0:02x}, in another framing than the messages before: a connection keeps the framing of its first message"
+    )]
+    ChangedFraming(u8),
 }
 
 /// Reader of what a client sends.
@@ -111,13 +115,24 @@ impl StreamReader {
         };
         match framing {
             Framing::Lines => self.line(),
-            Framing::Lengths => self.prefixed(),
-            Framing::Headers => self.headed(),
+            Framing::Lengths => self.kept(framing).and_then(|()| self.prefixed()),
+            Framing::Headers => self.kept(framing).and_then(|()| self.headed()),
+        }
+    }
+
+    /// Checks that the next message does not begin as those of another framing do.
+    fn kept(&self, framing: Framing) -> Result<(), StreamError> {
+        match self.buffer.get(self.consumed) {
+            Some(&first) if !first.is_ascii_whitespace() && Framing::by_first_byte(first).is_ok_and(|other| other != framing) => {
+                Err(StreamError::ChangedFraming(first))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
     fn line(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
         loop {
+            self.kept(Framing::Lines)?;
             let from = self.searched.max(self.consumed);
             let Some(end) = memchr(b'\n', &self.buffer[from..]).map(|at| from + at) else {
                 self.searched = self.buffer.len();
@@ -185,6 +200,19 @@ mod tests {
     use super::*;
 
     const ALL: [Framing; 3] = [Framing::Lines, Framing::Lengths, Framing::Headers];
+
+    #[test]
+    fn nm_11_a_connection_keeps_the_framing_of_its_begin() {
+        for (first, second) in ALL.into_iter().flat_map(|one| ALL.map(|other| (one, other))) {
+            let bytes = [first.frame(b"{\"id\":1}"), second.frame(b"{\"id\":2}")].concat();
+            let (messages, error) = read(&bytes, bytes.len(), 100);
+            if first == second {
+                assert_eq!((messages.len(), error), (2, None));
+            } else {
+                assert!(messages.len() == 1 && matches!(error, Some(StreamError::ChangedFraming(_))), "{first:?} {second:?} {error:?}");
+            }
+        }
+    }
 
     fn read(bytes: &[u8], size: usize, limit: usize) -> (Vec<Vec<u8>>, Option<StreamError>) {
         let mut reader = StreamReader::new(limit);

@@ -1,6 +1,7 @@
 //! FRR through `vtysh`: commands, the running configuration, and `frr-reload.py` for whole configurations. Decides nothing.
 
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,21 @@ impl Frr {
         }
     }
 
+    /// Checks for the program behind every restore.
+    ///
+    /// # Errors
+    /// -32087: the program is missing.
+    pub(crate) fn check_undo(&self) -> Result<(), Fault> {
+        let can_run = std::fs::metadata(RELOADER).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0);
+        if can_run {
+            return Ok(());
+        }
+        let detail = format!(
+            "{RELOADER} is not there, so nothing would bring the old configuration back, and nothing was sent: install it (Debian: frr-pythontools)"
+        );
+        Err(Fault::new(Code::RollbackNotSupported, detail))
+    }
+
     /// Answer to one command of a caller. Callers leave a `vtysh` to whoever confirms or restores.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
         let _one = turn(&self.callers, self.timeout).await?;
@@ -69,7 +85,7 @@ impl Frr {
     /// Answer to one command of the exec mode.
     async fn executed(&self, command: &str) -> Result<String, Fault> {
         let output = self.vtysh(&["-c", command]).await?;
-        frr::answer(&self.dialect, command, output)
+        frr::answer(&self.dialect, command, output).map_err(|fault| self.with_advice(fault))
     }
 
     /// The running configuration without the head lines of `vtysh`.
@@ -125,6 +141,26 @@ impl Frr {
     /// Saves the running configuration for the next start of FRR.
     pub(crate) async fn save(&self) -> Result<(), Fault> {
         self.executed("write memory").await.map(drop)
+    }
+
+    /// The fault of a `vtysh` without a daemon, with place and remedy.
+    fn with_advice(&self, fault: Fault) -> Fault {
+        if !frr::found_no_daemon(&fault) {
+            return fault;
+        }
+        let space = self.pathspace.as_deref();
+        let place = space.map_or_else(|| "/run/frr".to_owned(), |name| format!("/run/frr/{name}"));
+        let tried = self.program().join(" ");
+        let remedy = match (Path::new(&place).is_dir(), space) {
+            (false, None) => {
+                "No FRR runs here: start one (`systemctl start frr`), name its path space (`--pathspace`), or name another machine (`--address`)"
+            }
+            (false, Some(_)) => "No FRR runs in this path space: check the name, or start that FRR",
+            (true, _) => {
+                "The daemons are down, or this user may not speak to them: start FRR (`systemctl start frr`), or add the user to the group `frrvty`"
+            }
+        };
+        Fault { detail: format!("`{tried}` found no daemon of FRR at {place}. {remedy}."), ..fault }
     }
 
     async fn vtysh(&self, arguments: &[&str]) -> Result<ProgramOutput, Fault> {

@@ -77,6 +77,16 @@ impl Bird {
         self.running_change().await?.map_or_else(|| self.files.start(), |change| self.files.loaded(&change))
     }
 
+    /// The configuration of the start.
+    pub(crate) fn start(&self) -> Result<String, Fault> {
+        self.files.start()
+    }
+
+    /// Moment of the last write to the configuration of the start.
+    pub(crate) fn start_written(&self) -> Option<SystemTime> {
+        self.files.written_at()
+    }
+
     /// View of BIRD while a change is pending. A configuration without a name is one of somebody else then, unless BIRD has started anew.
     pub(crate) async fn seen(&self) -> Result<BirdView, Fault> {
         let status = self.idle().await?;

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use banyan_model::PrincipalKind;
 use equipment::RoleSettings;
 use net_proto::fault::{Code, Fault};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
 
 /// Member of `_meta` with the devices of a group at which the gate does not let the caller make the call.
@@ -12,14 +13,13 @@ const REFUSED: &str = "io.banyan/refused";
 
 /// Member of `_meta` with the caller.
 const CALLER: &str = "io.banyan/caller";
-/// Kinds of callers with names of their own choice: named together with the kind, or not at all.
-const APART: [&str; 2] = ["participant", "parent"];
 
-/// Caller, in the words of the gate or of a certificate.
+/// Caller, in the words of the gate.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CallerIdentity {
     name: String,
-    kind: String,
+    #[serde(deserialize_with = "kind")]
+    kind: PrincipalKind,
     #[serde(default)]
     groups: BTreeSet<String>,
     #[serde(default)]
@@ -32,25 +32,25 @@ impl CallerIdentity {
         meta.get(CALLER).map(Self::deserialize).and_then(Result::ok)
     }
 
-    /// A controller with a certificate of this name.
-    pub(crate) fn certified(name: &str) -> Self {
-        Self { name: name.to_owned(), kind: "certificate".to_owned(), groups: BTreeSet::new(), roles: BTreeSet::new() }
+    /// Checks for a caller with a certificate, such as a controller.
+    pub(crate) fn is_certified(&self) -> bool {
+        self.kind == PrincipalKind::Certificate
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
+    /// The kind before the name, as roles write it and changes keep it.
+    pub(crate) fn qualified(&self) -> String {
+        equipment::qualified(self.kind, &self.name)
     }
 
     /// Does a role name this caller?
     pub(crate) fn is_named(&self, role: &RoleSettings) -> bool {
-        // The gate's record names a gate above `parent HOST`: the kind is in front already.
-        let bare = self.name.strip_prefix("parent ").filter(|_| self.kind == "parent").unwrap_or(&self.name);
-        let own = if APART.contains(&self.kind.as_str()) { format!("{}:{bare}", self.kind) } else { self.name.clone() };
-        let means = |name: &String| name.strip_suffix('*').map_or(*name == own, |begin| own.starts_with(begin));
-        let is_apart = APART.contains(&self.kind.as_str());
-        let is_meant = |name: &String| means(name) && (!is_apart || name.starts_with(&format!("{}:", self.kind)));
-        role.callers.iter().any(is_meant) || role.groups.iter().any(|group| self.groups.contains(group) || self.roles.contains(group))
+        role.names(self.kind, &self.name) || role.groups.iter().any(|group| self.groups.contains(group) || self.roles.contains(group))
     }
+}
+
+fn kind<'de, D: Deserializer<'de>>(from: D) -> Result<PrincipalKind, D::Error> {
+    let word = String::deserialize(from)?;
+    PrincipalKind::parse(&word).ok_or_else(|| de::Error::custom(format!("no kind of caller is called {word}")))
 }
 
 /// Refusal of the gate about one device of a group.

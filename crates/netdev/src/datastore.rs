@@ -84,7 +84,7 @@ impl Site {
     }
 
     /// The record with the edits, and the diff.
-    async fn tried(&self, who: &str, edits: &NodeEdits) -> Result<(ChangeRecord, Preview), Fault> {
+    pub(crate) async fn tried(&self, who: &str, edits: &NodeEdits) -> Result<(ChangeRecord, Preview), Fault> {
         if self.backend.snmp().is_some() {
             return self.tried_objects(who, edits).await;
         }

@@ -3,21 +3,22 @@
 mod capabilities;
 mod compat;
 mod crash;
+mod interfaces;
 mod machine;
 mod objects;
 mod preview;
 mod prompts;
 pub(crate) mod reads;
 pub(crate) mod routes;
+pub(crate) mod shape;
 mod streams;
-mod switch;
 pub(crate) mod tools;
 mod watch;
 pub(crate) mod yang;
 
 use std::sync::Arc;
 
-use mcp_server::{About, Arguments, Connection, Era, Keeping, Refusal, Request, Server};
+use mcp_server::{About, Arguments, Connection, Era, Keeping, Refusal, Request, Server, subject};
 use net_proto::fault::{Code, Fault};
 use net_proto::prompt;
 use serde_json::{Map, Value, json};
@@ -34,24 +35,17 @@ pub(crate) struct Device {
     site: Arc<Site>,
     compat: Compat,
     watch: Arc<Watch>,
-    /// Is the client the gate behind this process? Only the word of the gate about callers counts.
-    is_for_gate: bool,
 }
 
 impl Device {
     pub(crate) fn new(site: Arc<Site>, compat: Compat) -> Self {
         let watch = Arc::new(Watch::new(Arc::clone(&site), compat));
-        Self { site, compat, watch, is_for_gate: false }
+        Self { site, compat, watch }
     }
 
-    /// The same for the gate behind this process.
-    pub(crate) fn for_gate(self) -> Self {
-        Self { is_for_gate: true, ..self }
-    }
-
-    /// The device for the caller of a request.
+    /// The device for the caller of a request, by the word of the gate behind this process.
     fn site(&self, request: &Request) -> Arc<Site> {
-        self.site.of_caller(CallerIdentity::from_gate(&request.meta).filter(|_| self.is_for_gate))
+        self.site.of_caller(CallerIdentity::from_gate(&request.meta))
     }
 
     async fn streamed(&self, request: &Request, params: &Map<String, Value>) -> Result<Value, Refusal> {
@@ -88,18 +82,10 @@ impl Server for Device {
         }
     }
 
-    /// The gate's connection is that of all its callers: none of them ends it for the others.
-    fn closes(&self) -> bool {
-        !self.is_for_gate
-    }
-
-    fn capabilities(&self, era: Era) -> Value {
+    fn capabilities(&self, _era: Era) -> Value {
         let network = capabilities::network(&self.site);
-        let mut all = json!({ "resources": { "subscribe": true, "write": reads::can_write(&self.site) }, "prompts": {}, "completions": {}, "experimental": { "network": network } });
-        if era == Era::Initialize {
-            all["network"] = network;
-        }
-        all
+        // A gate speaks either era here, and hands the member of the draft on to callers of the initialize era.
+        json!({ "resources": { "subscribe": true, "write": reads::can_write(&self.site) }, "prompts": {}, "completions": {}, "experimental": { "network": network }, "network": network })
     }
 
     fn keeping(&self) -> Keeping {
@@ -121,7 +107,7 @@ impl Server for Device {
         }
         // A change goes on to its end in a task of its own, also where its caller is gone.
         let (tool, arguments) = (tool.to_owned(), arguments.clone());
-        let done = tokio::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;
+        let done = subject::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the call broke off: {error}"))));
         done.or_else(|fault| refused(request.era, &self.clean(fault)))
     }
@@ -135,6 +121,9 @@ impl Server for Device {
     }
 
     async fn read(&self, request: &Request, uri: &str, params: &Map<String, Value>) -> Result<Option<Value>, Refusal> {
+        if params.get("cursor").is_some_and(|cursor| !cursor.is_string()) {
+            return Err(Refusal::invalid("`cursor` is a text, as the page before gave it"));
+        }
         let cursor = params.get("cursor").and_then(Value::as_str);
         let is_whole = cursor.is_none() && !uri.contains('?');
         // What is followed is read once for all, so with nobody's rights.
@@ -156,7 +145,7 @@ impl Server for Device {
     }
 
     fn connected(&self, connection: &Connection) {
-        tokio::spawn(Arc::clone(&self.watch).run(connection.clone()));
+        subject::spawn(Arc::clone(&self.watch).run(connection.clone()));
     }
 
     /// Writes a resource (section 5.3 of the draft) or streams a prompt (section 6.4), which MCP has no methods for.
@@ -171,7 +160,7 @@ impl Server for Device {
         if let Err(fault) = site.present_role() {
             return Some(Err(unread(request.era, &self.clean(fault))));
         }
-        let done = tokio::spawn(async move { tools::write(&site, &params).await }).await;
+        let done = subject::spawn(async move { tools::write(&site, &params).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the write broke off: {error}"))));
         Some(done.map_err(|fault| unread(request.era, &self.clean(fault))))
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use equipment::{DeviceLimits, DeviceSecrets, DeviceSettings, GroupSettings};
+use mcp_server::subject;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -14,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::device::Compat;
 use crate::group::DeviceGroup;
 use crate::room;
-use crate::served::ServedDevices;
+use crate::served::{ServedDevices, device_subject};
 use crate::serving::serve_site;
 
 /// Bytes of the line with the name of a device or a group.
@@ -33,6 +34,8 @@ struct DeviceOpening {
 /// Serves devices and groups to whoever connects. Never ends.
 pub async fn serve_fleet(listener: UnixListener, state: PathBuf, (compat, limits): (Compat, DeviceLimits)) {
     room::limit(limits);
+    // A panic ends the whole process, and nothing else would say which of its devices was to blame.
+    subject::name_in_panics();
     let served = ServedDevices::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -58,13 +61,15 @@ async fn serve_one(stream: UnixStream, served: &ServedDevices, state: &Path, com
     let argument = |name: &str| args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1));
     if let Some(group) = argument("--group") {
         let group: GroupSettings = serde_json::from_str(group)?;
-        return mcp_server::run(Arc::new(DeviceGroup::new(group, served.clone())), reader, writer).await;
+        let about = format!("the group {}", group.name);
+        return subject::within(&about, mcp_server::run(Arc::new(DeviceGroup::new(group, served.clone())), reader, writer)).await;
     }
     let settings = argument("--settings").ok_or_else(|| io::Error::other("the first line names no device"))?;
     let settings = DeviceSettings::read(settings).map_err(io::Error::other)?;
     let secrets = DeviceSecrets::handed_over(|variable| env.get(variable).cloned());
     let device = served.enter(settings, secrets, state)?;
-    serve_site(Arc::clone(&device.site), compat, reader, writer).await
+    let about = device_subject(&device.site.settings.name);
+    subject::within(&about, serve_site(Arc::clone(&device.site), compat, reader, writer)).await
 }
 
 #[cfg(test)]

@@ -16,6 +16,11 @@ pub(crate) fn answer(dialect: &Dialect, command: &str, output: ProgramOutput) ->
     }
 }
 
+/// Did `vtysh` end because no daemon answered?
+pub(crate) fn found_no_daemon(fault: &Fault) -> bool {
+    fault.detail.to_ascii_lowercase().contains("failed to connect to any daemons")
+}
+
 /// A running configuration that was shown to its end. A daemon that is down shows nothing, and its lines would count as deleted.
 pub(crate) fn whole(text: String) -> Result<String, Fault> {
     if text.trim_end().ends_with("end") {

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use equipment::GroupSettings;
-use mcp_server::{About, Arguments, Keeping, Refusal, Request, Server};
+use mcp_server::{About, Arguments, Keeping, Refusal, Request, Server, subject};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::caller::{self, CallerIdentity};
-use crate::device::{tools, yang};
-use crate::served::ServedDevices;
+use crate::device::{shape, tools, yang};
+use crate::served::{ServedDevices, device_subject};
 use crate::share;
 
 /// Devices that one call asks at a time.
@@ -72,13 +72,14 @@ impl DeviceGroup {
         for (name, _) in answers.iter().filter(|(_, answer)| answer.is_null()) {
             let (room, answered, served, name) = (Arc::clone(&room), Arc::clone(&answered), self.served.clone(), name.clone());
             let (tool, arguments, caller) = (tool.to_owned(), arguments.clone(), CallerIdentity::from_gate(&request.meta));
-            asking.spawn(async move {
+            let about = device_subject(&name);
+            asking.spawn(subject::within(&about, async move {
                 let _turn = room.acquire().await;
                 let answer = share::within_share(share, ask_one(&served, (&name, caller), &tool, &arguments)).await;
                 // Before the next one has its turn: nothing that is too long waits for whoever hears of the progress.
                 let answer = answered.lock().unwrap_or_else(PoisonError::into_inner).taken(answer);
                 (name, answer)
-            });
+            }));
         }
         let (total, mut done) = (asking.len() as f64, 0.0);
         let all = tokio::time::timeout(PATIENCE, async {
@@ -187,6 +188,9 @@ impl Server for DeviceGroup {
         if !READS.contains(&tool) {
             return Err(Refusal::invalid(format!("a group only reads, and has no {tool}: call it at each device")));
         }
+        let tools = self.tools();
+        let schema = tools.iter().find(|one| one["name"] == tool).map(|one| &one["inputSchema"]).unwrap_or(&Value::Null);
+        shape::check(tool, schema, arguments).map_err(|fault| Refusal::invalid(fault.detail))?;
         let (names, mut arguments) = (self.asked(arguments, &caller::hidden_devices(&request.meta))?, arguments.clone());
         arguments.remove("devices");
         let count = names.len();

@@ -1,16 +1,17 @@
 //! FRR on a machine behind SSH whose login has a shell: commands, the running configuration, and changes under a restore job that runs on that
 //! machine. Decides nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use equipment::DeviceSettings;
+use mcp_server::subject;
 use net_proto::change::{FrrPrograms, job_answer};
 use net_proto::dialect::Dialect;
-use net_proto::fault::Fault;
+use net_proto::fault::{Code, Fault};
 use tokio::sync::Semaphore;
 
-use crate::command::{ProgramOutput, turn};
+use crate::command::{ProgramOutput, last, turn};
 use crate::frr;
 use crate::login::Login;
 use crate::shell::run;
@@ -21,6 +22,8 @@ const SESSIONS: usize = 4;
 const RELOAD: Duration = Duration::from_secs(90);
 /// Port of SSH.
 const PORT: u16 = 22;
+/// Longest wait for a look at the machine, which goes on behind that.
+const LOOK: Duration = Duration::from_millis(1_500);
 
 /// An FRR on a machine behind SSH.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct HostedFrr {
     dialect: Arc<Dialect>,
     programs: FrrPrograms,
     callers: Arc<Semaphore>,
+    /// Answer of the machine to the last look; `None`: the machine has not answered yet.
+    undo: Arc<RwLock<Option<Result<(), Fault>>>>,
 }
 
 impl HostedFrr {
@@ -40,7 +45,37 @@ impl HostedFrr {
             dialect,
             programs: FrrPrograms::new(settings.bindir.as_deref().unwrap_or("/usr/bin"), settings.pathspace.as_deref()),
             callers: Arc::new(Semaphore::new(SESSIONS)),
+            undo: Arc::default(),
         }
+    }
+
+    /// Looks whether the machine could hold a restore job. Nobody waits long for a machine that is slow or away.
+    pub(crate) async fn look(&self) {
+        let frr = self.clone();
+        let looking = subject::spawn(async move { frr.looked().await });
+        drop(tokio::time::timeout(LOOK, looking).await);
+    }
+
+    async fn looked(&self) {
+        let output = self.script(self.programs.look()).await;
+        let able = output.and_then(|output| job_answer(&output.stdout, "able"));
+        let is_answer = able.as_ref().map_or_else(|fault| fault.code == Code::RollbackNotSupported, |()| true);
+        if is_answer {
+            *self.undo.write().unwrap_or_else(PoisonError::into_inner) = Some(able);
+        }
+    }
+
+    /// Checks for a machine that has not said that it can hold no restore job.
+    ///
+    /// # Errors
+    /// -32087: it has.
+    pub(crate) fn check_undo(&self) -> Result<(), Fault> {
+        self.undo.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or(Ok(()))
+    }
+
+    /// Has the machine said that it can hold a restore job?
+    pub(crate) fn can_undo(&self) -> bool {
+        matches!(*self.undo.read().unwrap_or_else(PoisonError::into_inner), Some(Ok(())))
     }
 
     /// Answer to one command of a caller.
@@ -109,6 +144,17 @@ impl HostedFrr {
         let output = self.script(self.programs.exec("write memory", self.timeout.as_secs())).await?;
         let is_saved = output.is_success && output.stdout.contains("saved to");
         if is_saved { Ok(()) } else { Err(frr::refusal(&self.dialect, "write memory", &output)) }
+    }
+
+    /// Output of a reading script; `what` names its object for people.
+    pub(crate) async fn shown(&self, what: &str, script: impl FnOnce(&FrrPrograms) -> String) -> Result<String, Fault> {
+        let _one = turn(&self.callers, self.timeout).await?;
+        let output = self.script(script(&self.programs)).await?;
+        if output.is_success {
+            return Ok(output.stdout);
+        }
+        let code = if output.stderr.contains("ermission denied") { Code::AccessDenied } else { Code::ConfigIncompatible };
+        Err(Fault::new(code, format!("the login can't read {what} there: {}", last(&output.stderr))).at(what))
     }
 
     /// Runs a script, which ends itself in time where the device is there.

@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use equipment::{DeviceSecrets, DeviceSettings, ListenSettings};
+use mcp_server::subject;
 use net_proto::log::{Arrival, LONGEST, LogMessage};
 use net_proto::redact::Redactor;
 use net_proto::snmp::{SnmpAccess, TrapHeard, TrapReader};
@@ -25,6 +26,7 @@ use self::hub::ReceivingTask;
 pub(crate) use self::inbox::Inbox;
 use self::mailbox::Mailbox;
 use crate::clock::{now, written};
+use crate::login::with_port;
 use crate::snmp;
 use crate::store::Store;
 
@@ -87,12 +89,12 @@ impl Intake {
         let receiver = &self.receiver;
         if let (Some(inbox), Some(address)) = (&self.traps, receiver.listen.traps) {
             let dir = receiver.directory("traps", address);
-            tasks.push(tokio::spawn(receiver.clone().traps(dir.clone(), Arc::clone(inbox))).abort_handle());
+            tasks.push(subject::spawn(receiver.clone().traps(dir.clone(), Arc::clone(inbox))).abort_handle());
             receiving.push(hub::receive(&dir, address, false));
         }
         if let (Some(inbox), Some(address)) = (&self.syslog, receiver.listen.syslog) {
             let dir = receiver.directory("syslog", address);
-            tasks.push(tokio::spawn(receiver.clone().syslog(dir.clone(), Arc::clone(inbox))).abort_handle());
+            tasks.push(subject::spawn(receiver.clone().syslog(dir.clone(), Arc::clone(inbox))).abort_handle());
             receiving.push(hub::receive(&dir, address, true));
         }
         BegunTasks { own: tasks, _receiving: receiving }
@@ -124,7 +126,7 @@ impl Receiver {
             return self.listen.sources.clone();
         }
         let Some(address) = &self.address else { return vec![IpAddr::from([127, 0, 0, 1])] };
-        let address = if crate::login::has_port(address) { address.clone() } else { format!("{}:0", snmp::bracketed(address)) };
+        let address = with_port(address, 0);
         tokio::net::lookup_host(address).await.map(|all| all.map(|one| one.ip()).collect()).unwrap_or_default()
     }
 
@@ -159,7 +161,7 @@ impl Receiver {
         let (sender, mut messages) = tokio::sync::mpsc::channel::<Vec<u8>>(WAITING);
         let counted = Arc::clone(&inbox);
         // What the system holds for a socket is little: a burst waits here, while the messages before are read.
-        tokio::spawn(async move {
+        subject::spawn(async move {
             loop {
                 let received = tokio::select! {
                     // The device has other settings now, or is gone.

@@ -18,6 +18,7 @@ mod freeze;
 mod frr;
 mod group;
 mod guard;
+mod host_key;
 mod hosted;
 mod intake;
 mod log;
@@ -34,33 +35,18 @@ mod site;
 mod snmp;
 mod ssh;
 mod store;
+mod undo;
 mod way;
-
-use std::sync::Arc;
 
 pub use device::Compat;
 pub use equipment::{Backend, DeviceLimits, DeviceSecrets, DeviceSettings, Devices};
 pub use fleet::serve_fleet;
+pub use framed::{carry_controller, refuse_controller};
 pub use freeze::{Freeze, FreezeScope, Freezes};
 pub use guard::guard;
+pub use host_key::shown_host_key;
+pub use net_proto::controller::ControllerShapes;
 pub use net_proto::fault::{Code, Fault};
 pub use net_proto::inventory;
 pub use serving::serve;
 pub use site::{ChangeState, Settler, Site};
-
-/// Serves a device to a controller over the draft's transport (section 8.1), until `stream` ends or the controller says `close`.
-///
-/// # Errors
-/// Reading failed.
-pub async fn serve_controller<S>(site: Site, compat: Compat, stream: S) -> std::io::Result<()>
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + 'static,
-{
-    framed::serve(device::Device::new(Arc::new(site), compat), stream).await
-}
-
-/// Restores a device whenever the deadline of a change has passed, and receives what the device sends by itself. Never ends.
-pub async fn restore_when_due(site: Site) {
-    site.intake.begin();
-    guard::watch(Arc::new(site)).await;
-}

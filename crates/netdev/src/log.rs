@@ -92,7 +92,8 @@ impl LogFollower {
     }
 }
 
-fn message(line: &str) -> LogMessage {
+/// Message of a line of the log.
+pub(crate) fn message(line: &str) -> LogMessage {
     let now = now().wall;
     let at = i64::try_from(now).unwrap_or(i64::MAX);
     let zone = jiff::Timestamp::from_millisecond(at).map_or(0, |at| jiff::tz::TimeZone::system().to_offset(at).seconds());

@@ -53,6 +53,18 @@ impl Handler for HostKey {
     }
 }
 
+/// Fingerprint of the host key that the device at `address` shows, which has a port. Nobody logs in.
+pub(crate) async fn shown_key(address: &str) -> Result<String, Fault> {
+    let (_turn, place) = room::login(false).await?;
+    let (shown, mut seen) = mpsc::unbounded_channel();
+    let judge = HostKey { accepted: None, shown, has_spoken: Arc::default(), _place: place };
+    let connected = within(LOGIN, async { Ok(russh::client::connect(Arc::default(), address, judge).await) }).await?;
+    seen.try_recv().map_err(|_| match connected {
+        Ok(_) => Trouble::NoConnection { reason: format!("{address}: no host key was shown") }.into(),
+        Err(error) => unconnected(address, &error),
+    })
+}
+
 impl Login {
     pub(crate) fn new(settings: &DeviceSettings, password: Option<String>, port: u16) -> Self {
         Self { settings: Arc::new(settings.clone()), password, port, is_doubtful: Arc::default(), has_spoken: Arc::default() }
@@ -73,9 +85,12 @@ impl Login {
         session
     }
 
+    fn address(&self) -> String {
+        with_port(self.settings.address.as_deref().unwrap_or_default(), self.port)
+    }
+
     async fn begun(&self, place: ConnectionPermit) -> Result<Handle<HostKey>, Fault> {
-        let address = self.settings.address.clone().unwrap_or_default();
-        let address = if has_port(&address) { address } else { format!("{address}:{}", self.port) };
+        let address = self.address();
         let (shown, mut seen) = mpsc::unbounded_channel();
         let judge = HostKey { accepted: self.settings.host_key.clone(), shown, has_spoken: Arc::clone(&self.has_spoken), _place: place };
         let config = Config { nodelay: true, keepalive_interval: Some(room::alive_every(&self.settings.name)), ..Config::default() };
@@ -133,8 +148,18 @@ fn unconnected(address: &str, error: &russh::Error) -> Fault {
     Trouble::NoConnection { reason: format!("{address}: {error}") }.into()
 }
 
+/// An address with the port, unless there is one.
+pub(crate) fn with_port(address: &str, port: u16) -> String {
+    if has_port(address) { address.to_owned() } else { format!("{}:{port}", bracketed(address)) }
+}
+
+/// An IPv6 address as it stands before a port.
+fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
+}
+
 /// Does an address end with a port? An IPv6 address without brackets has none.
-pub(crate) fn has_port(address: &str) -> bool {
+fn has_port(address: &str) -> bool {
     let after = address.rsplit_once(':');
     after.is_some_and(|(host, port)| (!host.contains(':') || host.ends_with(']')) && port.parse::<u16>().is_ok())
 }
@@ -142,6 +167,13 @@ pub(crate) fn has_port(address: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_gets_the_port_that_it_lacks() {
+        for (address, whole) in [("fe80::1", "[fe80::1]:22"), ("[fe80::1]", "[fe80::1]:22"), ("r1", "r1:22"), ("r1:2222", "r1:2222")] {
+            assert_eq!(with_port(address, 22), whole);
+        }
+    }
 
     #[test]
     fn an_address_ends_with_a_port_or_not() {

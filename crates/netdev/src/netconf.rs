@@ -20,7 +20,7 @@ use crate::login::Login;
 use crate::room::{self, KeptSession};
 
 /// Port of NETCONF over SSH (RFC 6242).
-const PORT: u16 = 830;
+pub(crate) const PORT: u16 = 830;
 /// Longest time for a first look at a device, and the rest of the time for a slow device.
 const FIRST: Duration = Duration::from_millis(1_500);
 const SLOW: Duration = Duration::from_secs(3);

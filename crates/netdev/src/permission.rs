@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use net_proto::change::owner_in_words;
 use net_proto::fault::{Code, Fault};
 use net_proto::role::{CommandRule, DeviceAction, PathRule, Role, RuleEffect, Window};
 use net_proto::snmp::whole_path;
@@ -90,9 +91,9 @@ impl DeviceRules {
         let stranger = self.caller.as_ref().filter(|_| self.has_roles() && roles.is_empty());
         if let Some(stranger) = stranger {
             let detail = format!(
-                "no role of the device `{}` names `{}`: its section in banyan.toml says who does what",
+                "no role of the device `{}` names {}: its section in banyan.toml says who does what",
                 settings.name,
-                stranger.name()
+                owner_in_words(&stranger.qualified())
             );
             return Err(Fault::new(Code::AccessDenied, detail));
         }

@@ -64,6 +64,11 @@ impl ServedDevices {
     }
 }
 
+/// Subject of tasks that work for a device.
+pub(crate) fn device_subject(name: &str) -> String {
+    format!("the device {name}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

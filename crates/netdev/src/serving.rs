@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use mcp_server::subject;
+
 use crate::device::{Compat, Device};
 use crate::guard;
 use crate::site::Site;
@@ -24,12 +26,10 @@ where
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     // The capabilities of the server are those of the device, so the device is asked first; one that is slow or away is served all the same.
-    if let Ok(netconf) = site.backend.netconf() {
-        netconf.look().await;
-    }
-    let watching = tokio::spawn(guard::watch(Arc::clone(&site)));
+    site.backend.look().await;
+    let watching = subject::spawn(guard::watch(Arc::clone(&site)));
     site.intake.begin();
-    let served = mcp_server::run(Arc::new(Device::new(site, compat).for_gate()), input, output).await;
+    let served = mcp_server::run(Arc::new(Device::new(site, compat)), input, output).await;
     watching.abort();
     served
 }

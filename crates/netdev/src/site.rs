@@ -113,17 +113,11 @@ impl Site {
         })
     }
 
-    /// The same device for a controller with a certificate of this name, the owner of its changes.
-    #[must_use]
-    pub fn of_controller(&self, name: &str) -> Self {
-        Self { caller: name.to_owned(), rules: self.rules.for_caller(CallerIdentity::certified(name)), ..self.clone() }
-    }
-
-    /// The same device for a caller of the gate. With roles, each caller owns the changes of its own.
+    /// The same device for a caller of the gate. Each caller with a certificate owns changes of its own, and with roles each caller.
     pub(crate) fn of_caller(self: &Arc<Self>, caller: Option<CallerIdentity>) -> Arc<Self> {
-        match caller.filter(|_| self.rules.has_roles()) {
+        match caller.filter(|caller| caller.is_certified() || self.rules.has_roles()) {
             None => Arc::clone(self),
-            Some(caller) => Arc::new(Self { caller: caller.name().to_owned(), rules: self.rules.for_caller(caller), ..Self::clone(self) }),
+            Some(caller) => Arc::new(Self { caller: caller.qualified(), rules: self.rules.for_caller(caller), ..Self::clone(self) }),
         }
     }
 
@@ -210,7 +204,7 @@ impl Site {
     }
 
     /// The record with such edits of `who`, and the running configuration. Nothing is kept.
-    async fn edited(&self, who: &str, edits: Edits) -> Result<(ChangeRecord, String), Fault> {
+    pub(crate) async fn edited(&self, who: &str, edits: Edits) -> Result<(ChangeRecord, String), Fault> {
         let author = Author { device: &self.settings.name, who };
         if let Some(ovs) = self.backend.ovs() {
             let (rows, record, now) = (ovs.rows().await?, self.store.load()?, now());
@@ -256,7 +250,7 @@ impl Site {
     }
 
     /// Lets the device check the syntax of a candidate, where it can.
-    async fn validate(&self, candidate: &str) -> Result<(), Fault> {
+    pub(crate) async fn validate(&self, candidate: &str) -> Result<(), Fault> {
         match &self.backend {
             DeviceWay::Frr(frr) => {
                 let file = self.written("check.conf", candidate)?;
@@ -329,11 +323,11 @@ impl Site {
         }
     }
 
-    /// Confirms the pending change; answers true if the device saved the new configuration as well.
+    /// Confirms the pending change, where its hash is the one given; answers true if the device saved the new configuration as well.
     ///
     /// # Errors
-    /// Nothing is pending, the change is another's, the deadline is over, or the record can't be written.
-    pub async fn confirm(&self, by: Settler<'_>) -> Result<bool, Fault> {
+    /// Nothing is pending, the change is another's, the deadline is over, the device runs something else, or the record can't be written.
+    pub async fn confirm(&self, by: Settler<'_>, hash: Option<&str>) -> Result<bool, Fault> {
         if let Settler::Caller(_) = by {
             if self.settings.confirmation == Confirmation::Person {
                 let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
@@ -345,7 +339,7 @@ impl Site {
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         by.check_owner(&record)?;
-        let transaction = Transaction::confirm(&record, &now())?;
+        let transaction = Transaction::confirm(&record, hash, &now())?;
         let (_, outcome) = room::settling(drive(self, transaction, &lock)).await;
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }

@@ -13,6 +13,7 @@ use net_proto::snmp::{
 use tokio::net::UdpSocket;
 use tokio::sync::Mutex;
 
+use crate::login::with_port;
 use crate::{room, share};
 
 /// Port of agents.
@@ -210,8 +211,7 @@ impl Agent {
     }
 
     async fn opened(&self) -> Result<AgentSession, Fault> {
-        let address = &self.address;
-        let address = if crate::login::has_port(address) { address.clone() } else { format!("{}:{PORT}", bracketed(address)) };
+        let address = with_port(&self.address, PORT);
         let failed = |error: std::io::Error| Fault::from(Trouble::NoConnection { reason: format!("{address}: {error}") });
         let mut found = tokio::net::lookup_host(&address).await.map_err(failed)?;
         let peer = found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))?;
@@ -226,7 +226,7 @@ impl Agent {
     fn silence(&self, knows_engine: bool) -> Fault {
         let seconds = self.timeout.as_secs();
         let hint = match self.access {
-            SnmpAccess::Community(_) => ": it is away, or does not know the community (a device says nothing then)",
+            SnmpAccess::Community(_) => ": it is away, or keeps silent because it does not know the community",
             SnmpAccess::User(_) if knows_engine => {
                 ": it can't decrypt what the user sends, where `privacy_password` is wrong, or went away"
             }
@@ -266,11 +266,6 @@ impl AgentSession {
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
-}
-
-/// An IPv6 address as it stands before a port.
-pub(crate) fn bracketed(host: &str) -> String {
-    if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
 }
 
 #[cfg(test)]

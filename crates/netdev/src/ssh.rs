@@ -22,7 +22,7 @@ const SESSIONS: usize = 2;
 /// Time after which a prompt counts that stands behind no echo.
 const SILENCE: Duration = Duration::from_millis(1500);
 /// Port of SSH.
-const PORT: u16 = 22;
+pub(crate) const PORT: u16 = 22;
 
 /// A device that is reached over SSH.
 #[derive(Clone, Debug)]

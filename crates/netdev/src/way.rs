@@ -133,13 +133,24 @@ impl DeviceWay {
         matches!(self, Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Bird(_) | Self::Ovs(_))
     }
 
+    /// Looks at the abilities of a device that tells them itself.
+    pub(crate) async fn look(&self) {
+        match self {
+            Self::Netconf(netconf) => netconf.look().await,
+            Self::Hosted(frr) => frr.look().await,
+            Self::Frr(_) | Self::Ssh(_) | Self::Snmp(_) | Self::Bird(_) | Self::Ovs(_) => {}
+        }
+    }
+
     /// Checks that something would take a change of the device back.
     ///
     /// # Errors
-    /// -32087: nothing would. A device over NETCONF and a login without a shell are asked when a change is made.
+    /// -32087: nothing would. A device over NETCONF, and a machine behind SSH that has not answered a look yet, are asked when a change is made.
     pub(crate) fn check_undo(&self) -> Result<(), Fault> {
         match self {
-            Self::Netconf(_) | Self::Frr(_) | Self::Hosted(_) | Self::Bird(_) | Self::Ovs(_) => Ok(()),
+            Self::Netconf(_) | Self::Bird(_) | Self::Ovs(_) => Ok(()),
+            Self::Frr(frr) => frr.check_undo(),
+            Self::Hosted(frr) => frr.check_undo(),
             Self::Ssh(ssh) => ssh.check_undo(),
             Self::Snmp(snmp) if snmp.accepts_no_rollback => Ok(()),
             Self::Snmp(_) => {

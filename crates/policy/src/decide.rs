@@ -19,7 +19,7 @@ pub use evaluate::Asked;
 pub use flaw::Flaw;
 pub use parse::Policies;
 pub use rule::{Mode, Rule};
-pub use subject::{Kind, Subject};
+pub use subject::Subject;
 pub use target::{Action, Target, Traits};
 pub use verdict::{Cause, Foresight, Shadow, Verdict};
 

@@ -7,6 +7,8 @@ mod agents;
 mod answers;
 mod approvals;
 mod audit;
+mod bridged;
+mod contexts;
 mod files;
 mod judged;
 mod mesh;
@@ -24,9 +26,16 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 67] = [
+pub const ALL: [(&str, Check); 77] = [
+    ("aepb_a2a", bridged::a2a),
+    ("aepb_document", agents::capabilities),
+    ("aepb_mcp", bridged::mcp),
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
+    ("axcp_data", contexts::data),
+    ("axcp_envelope", contexts::envelope),
+    ("axcp_frames", contexts::frames),
+    ("axcp_patch", contexts::patch),
     ("bird", network::bird),
     ("canonical", audit::form),
     ("capability", rooms::capability),
@@ -39,9 +48,11 @@ pub const ALL: [(&str, Check); 67] = [
     ("config", files::config),
     ("confirm", approvals::confirm),
     ("connect", files::connect),
+    ("controller", network::controller),
     ("cursor", names::cursor),
     ("definition", judged::definition),
     ("dialect", network::dialect_file),
+    ("ect", audit::ect),
     ("envelope", messages::envelope),
     ("frames", network::frames),
     ("gate", mesh::gate),
@@ -54,6 +65,7 @@ pub const ALL: [(&str, Check); 67] = [
     ("json", messages::json),
     ("key", trust::key),
     ("lines", streams::lines),
+    ("machine", network::machine),
     ("mesh", mesh::messages),
     ("mew", rooms::mew),
     ("netconf", network::netconf),

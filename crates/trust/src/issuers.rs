@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use banyan_model::Principal;
+use banyan_model::{Principal, PrincipalKind};
 use config::resolved::{AuthorityKeys, Config, Issuer, Keys, Trust};
 use mcp_proto::glob::Glob;
 use mesh_proto::authority::Authority;
@@ -134,7 +134,7 @@ fn holder(issuer: &Issuer, claims: &Claims) -> Result<Bearer, TokenRefusal> {
         return Err(Wrong::Form.into());
     }
     Ok(Bearer {
-        principal: Principal { name: format!("{}@{}", claims.sub, issuer.name).into() },
+        principal: Principal::new(PrincipalKind::Issuer, format!("{}@{}", claims.sub, issuer.name)),
         issuer: Arc::clone(&issuer.name),
         profile: issuer.profile.clone(),
         until: claims.until(),

@@ -5,6 +5,7 @@
 pub mod ca;
 pub mod certificate;
 pub mod client;
+pub mod ect;
 pub mod error;
 pub mod issuers;
 pub mod join;
@@ -22,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use banyan_model::PrincipalKind;
 use config::resolved::Config;
 use mesh_proto::authority::{Authority, Identity};
 use mesh_proto::message::Proof;
-use policy::decide::Kind;
 use runtime::tls::Connector;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
@@ -94,7 +95,7 @@ pub fn is_private(caller: &Caller) -> bool {
 
 /// Checks that a caller is on this machine.
 pub fn is_here(caller: &Caller) -> bool {
-    let is_elsewhere = matches!(caller.subject.kind, Kind::Parent | Kind::Participant);
+    let is_elsewhere = matches!(caller.subject.kind, PrincipalKind::Parent | PrincipalKind::Participant);
     !is_elsewhere && caller.party.as_ref().is_none_or(|party| party.is_here())
 }
 

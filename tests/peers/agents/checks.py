@@ -5,19 +5,22 @@ when the caller goes.
 """
 import hashlib
 import os
+import sys
 import tempfile
 import threading
 import time
+import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
+from agents import lifecycle, served
 from agents.liar import Liar
 from gateway import Gateway, Process, free_port
 from install import venv_bin
 from wire import Legacy, Modern
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
-BUDGET = 40
+BUDGET = 110
 HERE = Path(__file__).parent
 TOKEN = "canary-of-an-agent"
 TOKENS = {"alice": "alice-" + "a" * 26, "bob": "bob-" + "b" * 28}
@@ -27,7 +30,9 @@ WAYS = {"rpc": ("JSONRPC", True), "rest": ("HTTP+JSON", True), "rpc-polled": ("J
 
 
 def run(report):
-    """One gateway in front of all agents."""
+    """One gateway in front of all agents; then a gate that is one."""
+    served.run(report)
+    lifecycle.run(report)
     with ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory(prefix="banyan-agents-"))
         ports = {way: free_port() for way in [*WAYS, "guarded"]}
@@ -53,11 +58,14 @@ def run(report):
 
 def beside(report, jobs):
     """All jobs at once: most of them wait for an agent."""
-    threads = [threading.Thread(target=report.guard, args=job) for job in jobs]
-    for thread in threads:
+    threads = {job[0]: threading.Thread(target=report.guard, args=job, daemon=True) for job in jobs}
+    for thread in threads.values():
         thread.start()
-    for thread in threads:
-        thread.join()
+    until = time.monotonic() + 2 * BUDGET
+    for name, thread in threads.items():
+        thread.join(max(0, until - time.monotonic()))
+        if thread.is_alive():
+            report.check(f"{name}: it reached its end", False, "".join(traceback.format_stack(sys._current_frames()[thread.ident])))
 
 
 def configuration(ports, liar):
@@ -144,12 +152,14 @@ def withdrawn(report, name, url, marks):
     gone = threading.Thread(target=lambda: client.call(
         "tools/call", {"name": "wait", "arguments": {"message": "x"}},
         on_open=lambda number: threading.Timer(1, client.notify, ("notifications/cancelled", {"requestId": number})).start()))
+    gone.daemon = True
     gone.start()
     until = time.monotonic() + 20
     while counted(marks) == before and time.monotonic() < until:
         time.sleep(0.1)
     report.check(f"{name}: a call that is cancelled cancels the task", counted(marks) > before)
-    gone.join()
+    gone.join(60)
+    report.check(f"{name}: and its stream ends", not gone.is_alive())
 
 
 def counted(marks):

@@ -1,9 +1,11 @@
-"""A server whose one tool changes something for good: each call adds a line to the file that is named; a disk called `slow…` takes a while.
+"""A server whose one tool changes something for good: each call adds a line to the file that is named; a disk called `slow…` takes a while,
+and one called `held…` until the file `FILE.go` is there, 20 seconds at most.
 Standard library only.
 
     wiper.py FILE
 """
 import json
+import os
 import sys
 import time
 
@@ -27,6 +29,9 @@ def answer(request, path):
             file.write(json.dumps(params["arguments"]) + "\n")
         if params["arguments"]["disk"].startswith("slow"):
             time.sleep(0.2)
+        until = time.monotonic() + 20
+        while params["arguments"]["disk"].startswith("held") and not os.path.exists(f"{path}.go") and time.monotonic() < until:
+            time.sleep(0.02)
         return {"content": [{"type": "text", "text": f"wiped {params['arguments']['disk']}"}]}
     return {} if method == "ping" else None
 

@@ -10,6 +10,10 @@ from gateway import bearer, binary
 from wire import Modern
 
 
+# The draft's errors, and JSON-RPC's for an argument.
+NUMBERS = {*range(-32090, -32080), -32602}
+
+
 class Device:
     """One device behind the gate, called by a client of the stateless era."""
 
@@ -20,8 +24,12 @@ class Device:
         self.tools = {re.sub(r"[_.]+", ".", tool): definition for tool, definition in tools.items()}
 
     def call(self, tool, **arguments):
-        """The result of a tool."""
-        return self.wire.tool(self.named[tool], arguments).result
+        """The result of a tool. A failure has the form of the era in which the gate speaks with the device: under load a device may answer the
+        probe for the stateless era too late, and then its error is one of JSON-RPC. Either has its code, its detail and its path as structure."""
+        reply = self.wire.tool(self.named[tool], arguments)
+        if reply.error.get("code") in NUMBERS:
+            return {"isError": True, "structuredContent": reply.error}
+        return reply.result
 
     def code(self, tool, **arguments):
         """The draft's number of a tool that fails; the detail too."""

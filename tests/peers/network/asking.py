@@ -4,6 +4,7 @@ both eras, with an official SDK, and without a gate in both dialects. FRR, the k
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -295,6 +296,66 @@ def contents(wire, path):
     return wire.call("resources/read", {"uri": f"network:///{path}"}).result["contents"][0]
 
 
+def pages(report, gateway):
+    """NM-04: tables of FRR on this machine are read page by page, by the cursor of the draft and by the one in a URI, while they change."""
+    words = [f"route {{}} blackhole 10.81.{number // 250}.{number % 250}/32" for number in range(2500)]
+    batch = lambda lines: subprocess.run(["ip", "-n", "r1", "-batch", "-"], input="\n".join(lines), text=True, check=True)
+    batch(line.replace("{}", "add") for line in words)
+    batch(f"link add name many{number:04} type bridge" for number in range(1100))
+    batch(f"link set many{number:04} group 81" for number in range(1100))
+    try:
+        end = time.monotonic() + 20
+        while time.monotonic() < end and not ('"10.81.9.249/32"' in lab.vtysh("r1", "show ip route 10.81.9.249/32 json") and "many1099" in lab.vtysh("r1", "show interface brief")):
+            time.sleep(0.2)
+        for era, wire in (("initialize", Legacy(gateway.url("r1"))), ("stateless", Modern(gateway.url("r1")))):
+            paged(report, wire, f"{era}: routes", "routing/ipv4/route-table", lambda data: [one["destination-prefix"] for one in data["ietf-routing:routes"]["route"]],
+                  lambda: set(json.loads(lab.vtysh("r1", "show ip route json"))), 1000,
+                  lambda last, round: batch([f"route del blackhole {last}", f"route add blackhole 10.{80 if era == 'initialize' else 79}.{round}.0/24"]))
+            paged(report, wire, f"{era}: interfaces", "interfaces", lambda data: [one["name"] for one in data["openconfig-interfaces:interfaces"]["interface"]],
+                  lambda: set(json.loads(lab.vtysh("r1", "show interface json"))), 500,
+                  lambda last, round: batch([f"link del {last}", f"link add name before{era[0]}{round} group 81 type bridge"]))
+    finally:
+        lab.sh("ip", "-n", "r1", "link", "del", "group", "81")
+        for line in lab.sh("ip", "-n", "r1", "route", "show", "type", "blackhole").splitlines():
+            lab.sh("ip", "-n", "r1", "route", "del", *line.split()[:2])
+
+
+def paged(report, wire, about, path, names, held, most, change):
+    """Reads all pages of a table, by a cursor beside the URI and within it in turn; between two pages, what a cursor names goes and something before it comes."""
+    seen, sizes, cursor, stays = [], [], None, held()
+    while len(sizes) < 9:
+        uri = f"network:///{path}" + (f"?cursor={cursor}" if cursor and len(sizes) % 2 else "")
+        params = {"uri": uri} if cursor is None or "?" in uri else {"uri": uri, "cursor": cursor}
+        result = wire.call("resources/read", params).result
+        page = list(dict.fromkeys(names(result["contents"][0]["data"])))
+        seen, sizes, cursor = seen + page, [*sizes, len(page)], result.get("_meta", {}).get("nextCursor")
+        if cursor is None:
+            break
+        change(page[-1], len(sizes))
+        stays.discard(page[-1])
+    report.check(f"NM-04: {about}: the pages hold all that stays, each once", stays <= set(seen) and len(seen) == len(set(seen)), f"{len(stays - set(seen))} {sizes}")
+    report.check(f"NM-04: {about}: no page is larger than allowed", len(sizes) >= 3 and max(sizes) == most, str(sizes))
+    refused = wire.call("resources/read", {"uri": f"network:///{path}", "cursor": "nonsense"}).error or {}
+    report.equal(f"NM-04: {about}: what is no cursor is refused", refused.get("code"), -32602)
+
+
+def octets(router, interface):
+    """Octets that the kernel has counted at an interface, in and out."""
+    counted = json.loads(lab.sh("ip", "-n", router, "-j", "-s", "link", "show", interface))[0]["stats64"]
+    return counted["rx"]["bytes"], counted["tx"]["bytes"]
+
+
+def counted(report, wire, router, interface, name):
+    """NM-03, NM-06: counters of an interface are those of the kernel below the router, between one look and the next."""
+    before = octets(router, interface)
+    one = contents(wire, f"interface/{interface}")
+    after = octets(router, interface)
+    told = one["data"]["openconfig-interfaces:interface"]["state"].get("counters", {})
+    held = all(low <= told.get(member, -1) <= high for low, member, high in zip(before, ("in-octets", "out-octets"), after))
+    report.check(f"NM-03: {name}: octets are those that the kernel counts", held and before[0] > 0 and {"in-errors", "out-errors"} <= set(told), f"{before} {told} {after}")
+    report.equal(f"NM-06: {name}: octets have a unit", one["_meta"]["unit"].get("in-octets"), "bytes")
+
+
 def resources(report, gateway):
     """NM-03, NM-06: each resource of the draft's table, held against FRR, the kernel and the machine."""
     wire = Modern(gateway.url("r1"))
@@ -335,6 +396,7 @@ def resources(report, gateway):
     report.check("NM-03: the load of a machine at work is high", 80 <= busy["data"]["utilization"] <= 100, str(busy))
     report.check("NM-06: with unit, precision and hardware", (busy["_meta"]["unit"], busy["_meta"]["precision"], busy["_meta"]["hardware-cores"]) ==
                  ("percent", 0.1, len(os.sched_getaffinity(0))), str(busy["_meta"]))
+    counted(report, wire, "r1", "eth0", "r1")
     meta = contents(wire, "interface/lan0")["_meta"]
     link = json.loads(lab.sh("ip", "-n", "r1", "-j", "link", "show", "lan0"))[0]
     report.equal("NM-06: an interface has the address of its hardware", meta["hardware-address"], link["address"])
@@ -355,6 +417,9 @@ def resources(report, gateway):
     while not (crashes := contents(wire, "file/staticd/crashinfo")["data"]) and time.monotonic() < end:
         time.sleep(0.2)
     report.check("NM-03: a daemon that crashed has its report", [one["daemon"] for one in crashes] == ["staticd"] and "Received signal 11" in crashes[0]["text"], str(crashes)[:600])
+    # All routers of the lab keep their reports in one place, and later checks look there.
+    for one in crashes:
+        shutil.rmtree(Path("/var/tmp/frr") / one["report"])
     # Later checks give static routes to this router.
     lab.start_daemon("r2", "staticd")
     told = contents(wire, "capabilities")["data"]

@@ -64,6 +64,10 @@ def reads(report, device):
         report.check(f"NM-12: bird: {command!r} is refused", code == -32083, f"{code} {detail}")
     pulled = device.call("network.file.pull", filename="running-config")
     report.check("NM-12: bird: the configuration is shown without its password", SECRET not in json.dumps(pulled) and "static1" in json.dumps(pulled), str(pulled)[:800])
+    memory = json.loads(device.read("system/memory-summary"))
+    held = next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemTotal"))
+    report.equal("NM-03: bird: memory and load are those of this machine", (memory["total"], 0 <= json.loads(device.read("system/cpu-utilization"))["utilization"] <= 100), (held, True))
+    report.equal("NM-03: bird: it shows what it starts with, without its password", device.read("file/startup-config"), BASE.replace(SECRET, "[redacted]"))
     told = json.loads(device.read("capabilities"))
     report.equal("NM-01: bird: its dialect and its way back are told", (told["cliDialect"], told["supportsRollback"]), ("bird-birdc", True))
 

@@ -19,7 +19,7 @@ RULES = """@id("all") permit (principal, action, resource);
 when { principal.name == "bob" && context.arguments has path && context.arguments.path like "*system*" };
 """
 ROLES = """roles = [
-  { callers = ["ada"], deny_paths = ["/nacm"] },
+  { callers = ["token:ada"], deny_paths = ["/nacm"] },
   { callers = ["b*"], read_only = true, allow_paths = ["/interfaces"] },
 ]
 """
@@ -82,11 +82,11 @@ def roles(report, gateway, name):
     refused = bob.code("network.yang.edit", edit=edit)
     report.check(f"NM-12: {name}: a role that is read-only changes nothing", refused[0] == -32083 and "read-only" in refused[1], str(refused))
     refused = eve.code("network.yang.edit", edit=edit)
-    report.check(f"NM-12: {name}: whom no role names is told so", refused[0] == -32083 and "names `eve`" in refused[1], str(refused))
+    report.check(f"NM-12: {name}: whom no role names is told so", refused[0] == -32083 and "names `eve` of the tokens" in refused[1], str(refused))
     report.check(f"NM-12: {name}: a role that allows it makes a candidate", "hash" in (ada.call("network.yang.edit", edit=edit).get("structuredContent") or {}))
     file = os.path.join(gateway.home.dir, "banyan.toml")
     [own] = [one for one in json.loads(gateway.told("device", "list", "--json", "--config", file))["devices"] if one["device"] == name]
-    report.equal(f"NM-12: {name}: which belongs to that principal", own.get("owner"), "ada")
+    report.equal(f"NM-12: {name}: which belongs to that principal", own.get("owner"), "token:ada")
     ada.call("network.rollback")
 
 

@@ -1,4 +1,4 @@
-"""FRR on machines behind SSH, whose logins have a shell (NM-02, NM-09, NM-13): changes that are confirmed, forgotten, that cut their own management
+"""FRR on machines behind SSH, whose logins have a shell (NM-02, NM-03, NM-06, NM-09, NM-13): facts of the machines, changes that are confirmed, forgotten, that cut their own management
 link, and whose sessions and processes are killed.
 
 The restore job runs on the device, so the device is looked at while nothing of Banyan lives. Runs in the namespaces of the lab.
@@ -7,13 +7,16 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
-from network import lab
+from gateway import Gateway
+from network import asking, lab
 from network.agent import Device, until
+from wire import Modern
 
 WINDOW = 5
 HOME = lab.WORK / "ops"
@@ -85,6 +88,44 @@ def configuration():
 def jobs():
     """Directories of restore jobs on the devices, with the files in each."""
     return {path.name: sorted(file.name for file in path.iterdir()) for path in (HOME / "ops" / ".banyan").glob("*/restore-*")}
+
+
+def machine(report, gateway):
+    """NM-03, NM-06: load, memory, counters, the startup configuration, the log and crash reports are those of the machine behind SSH."""
+    wire = Modern(gateway.url("host2"))
+    listed = {one["uri"].removeprefix("network:///") for one in wire.call("resources/list").result["resources"]}
+    report.check("NM-03: host2: what its machine knows is listed", {"system/cpu-utilization", "system/memory-summary", "file/startup-config", "interfaces"} <= listed and
+                 "stream/syslog" not in listed, str(listed))
+    memory = json.loads(asking.contents(wire, "system/memory-summary")["text"])
+    held = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("Mem")}
+    report.equal("NM-03: host2: the memory is that of its machine", memory["total"], held["MemTotal"])
+    burning = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
+    try:
+        busy = asking.contents(wire, "system/cpu-utilization")
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+    report.check("NM-03: host2: the load of a machine at work is high", 80 <= json.loads(busy["text"])["utilization"] <= 100 and
+                 (busy["_meta"]["unit"], busy["_meta"]["hardware-cores"]) == ("percent", Path("/proc/cpuinfo").read_text().count("processor\t")), str(busy))
+    report.equal("NM-03: host2: the startup configuration is that of its disk, without secrets", asking.contents(wire, "file/startup-config")["text"],
+                 Path("/etc/frr/r2/frr.conf").read_text().replace(lab.PASSWORD, "[redacted]").replace(SECRET, "[redacted]"))
+    lines = (lab.LOGS / "r2.log").read_text().splitlines()
+    log = asking.contents(wire, "log/syslog/last3")
+    report.check("NM-03: host2: the last lines of the log are those of its file", log["text"].splitlines() == lines[-3:] and log["_meta"]["sourceTime"], str(log))
+    asking.counted(report, wire, "r2", "eth0", "host2")
+    before = lab.running("r2")
+    report.equal("NM-03: host2: no crash is an empty array", json.loads(asking.contents(wire, "file/staticd/crashinfo")["text"]), [])
+    os.kill(int(Path("/run/frr/r2/staticd.pid").read_text()), signal.SIGSEGV)
+    crashes = []
+    until(8, lambda: crashes.extend(json.loads(asking.contents(wire, "file/staticd/crashinfo")["text"])) or crashes)
+    report.check("NM-03: host2: a daemon that crashed has its report", crashes and crashes[0]["daemon"] == "staticd" and "Received signal 11" in crashes[0]["text"], str(crashes)[:600])
+    link = Path("/var/tmp/frr/staticd.999999")
+    link.mkdir()
+    (link / "crashlog").symlink_to("/etc/passwd")
+    report.check("NM-12: host2: no link among the reports is followed", all("root:" not in one["text"] for one in json.loads(asking.contents(wire, "file/staticd/crashinfo")["text"])))
+    lab.start_daemon("r2", "staticd")
+    report.check("NM-03: host2: and it runs what it ran", until(5, lambda: lab.running("r2") == before) is not None)
 
 
 def waiting(router="r2"):
@@ -162,6 +203,44 @@ def without_shell(report, gateway):
     before = lab.running("r2")
     code, detail = Device(gateway, "only").code("network.cli.configure", commands=["hostname x"])
     report.check("NM-13: a login without a shell takes no change", code == -32087 and "nothing was sent" in detail and lab.running("r2") == before, f"{code} {detail}")
+
+
+def looked_at(report, gateway):
+    """NM-01, NM-13: a machine is looked at before a change is offered: one without a shell or without frr-reload.py offers none, until it has it."""
+    program = "/usr/lib/frr/frr-reload.py"
+
+    def announced(gateway, name):
+        told = json.loads(Device(gateway, name).read("capabilities"))
+        return told["supportsRollback"], "candidate" in told["configDatastore"]
+    until(10, lambda: announced(gateway, "host2") == (True, True) and announced(gateway, "only") == (False, False))
+    report.equal("NM-01: a machine that can hold a restore job announces a rollback, and no other", [announced(gateway, name) for name in ("host2", "only")], [(True, True), (False, False)])
+    without = Device(gateway, "only").tools["network.commit"]
+    report.check("NM-13: nor does it offer a change", without.get("_meta", {}).get("available") is False, str(without)[:400])
+    # The shell of the login sees the mounts of its `sshd`.
+    there = ["nsenter", "--mount", "--target", next(entry.name for entry in Path("/proc").glob("[0-9]*") if b"sshd-r2.conf" in cmdline(entry))]
+    lab.sh(*there, "mount", "--bind", "/dev/null", program)
+    try:
+        with Gateway("hosted-without-reload", {}, config=configuration()) as other:
+            until(10, lambda: announced(other, "host2") == (False, False))
+            device = Device(other, "host2")
+            code, detail = device.code("network.cli.configure", commands=["interface lan0", "description x"])
+            report.check("NM-13: without frr-reload.py there, no change is offered", code == -32087 and "frr-reload.py" in detail and
+                         device.tools["network.commit"]["_meta"]["available"] is False, f"{code} {detail}")
+            lab.sh(*there, "umount", program)
+            shown = device.change("interface lan0", "description once it is there")
+            report.check("NM-13: once it is there, a change goes through", "+ description once it is there" in shown.get("diff", ""), str(shown)[:400])
+            report.equal("NM-01: and a rollback is announced", announced(other, "host2"), (True, True))
+            device.call("network.rollback")
+    finally:
+        lab.sh(*there, "umount", program, check=False)
+
+
+def cmdline(entry):
+    """The arguments of a process; none where it is gone."""
+    try:
+        return (entry / "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def risky(report, gateway):
@@ -250,7 +329,7 @@ def run(report, gateway):
     """Checks both hosts."""
     beside = threading.Thread(target=lambda: report.guard("hosted/cut", lambda: cut(report, gateway)))
     beside.start()
-    for work in (confirmed, taken_back, full, without_shell, risky):
+    for work in (machine, confirmed, taken_back, full, without_shell, looked_at, risky):
         report.guard(f"hosted/{work.__name__}", lambda work=work: work(report, gateway))
     beside.join()
     report.guard("hosted/sessions_killed", lambda: sessions_killed(report, gateway))

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import asking, clients, controller, lab, netconf, page, previewed, remote, walk  # noqa: E402
+from network import added, asking, clients, controller, lab, netconf, page, previewed, remote, shaped, undone, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -491,8 +491,34 @@ def command_line(report, gateway):
     fresh = ["--config", gateway.home.write("fresh.toml", "")]
     report.check("NM-14: a device that does not answer is not added", not gateway.told("device", "add", "gone", "--pathspace", "r9", *fresh) and
                  "gone" not in Path(fresh[1]).read_text())
+    for about, arguments, words in (("no FRR in a path space", ("--pathspace", "r9"), ("vtysh -N r9` found no daemon of FRR at /run/frr/r9", "check the name")),
+                                    ("no FRR without one", (), ("found no daemon of FRR at /run/frr", "systemctl start frr"))):
+        said = gateway.asked("device", "add", "gone", *arguments, *fresh).stderr
+        report.check(f"NM-08: {about}: what was tried and what to do is told", all(word in said for word in words) and "Exiting" not in said, said)
     report.check("NM-14: a device is added once it answered", "FRRouting" in gateway.told("device", "add", "r2", "--pathspace", "r2", *fresh) and
                  "[device.r2]" in Path(fresh[1]).read_text())
+
+
+def without_reload(report):
+    """NM-01, NM-13: an FRR without the program that would bring its old configuration back offers no change, and is sent none."""
+    program, before = "/usr/lib/frr/frr-reload.py", lab.running("r1")
+    lab.sh("mount", "--bind", "/dev/null", program)
+    try:
+        with Gateway("without-reload", {}, config='[device.r1]\npathspace = "r1"\n') as gateway:
+            device = Device(gateway, "r1")
+            told = json.loads(device.read("capabilities"))
+            report.equal("NM-01: without frr-reload.py there is no rollback", (told["supportsRollback"], told["configDatastore"]), (False, ["running", "operational"]))
+            uris = {one["uri"]: one for one in device.wire.call("resources/list").result["resources"]}
+            report.check("NM-01: and nothing to write", "network:///file/candidate-config" not in uris and uris["network:///file/startup-config"]["_meta"]["readOnly"], str(uris))
+            for tool, arguments in (("network.cli.configure", {"commands": ["hostname x"]}), ("network.commit", {"confirmed": 5})):
+                code, detail = device.code(tool, **arguments)
+                report.check(f"NM-13: {tool} says what is missing", code == -32087 and "frr-pythontools" in detail and device.tools[tool]["_meta"]["available"] is False, f"{code} {detail}")
+            report.equal("NM-13: and it runs what it ran", lab.running("r1"), before)
+            lab.sh("umount", program)
+            told = json.loads(device.read("capabilities"))
+            report.check("NM-01: once it is there, there is one", told["supportsRollback"] is True and "candidate" in told["configDatastore"], str(told))
+    finally:
+        lab.sh("umount", program, check=False)
 
 
 def unrestorable(report, device):
@@ -524,6 +550,8 @@ def main():
     lab.start()
     report.guard("network/walk", lambda: walk.run(report, binary()))
     report.guard("network/previewed", lambda: previewed.run(report))
+    report.guard("network/undone", lambda: undone.run(report))
+    report.guard("network/shaped", lambda: shaped.run(report))
     report.guard("network/page", lambda: page.run(report))
     ssh = SSH.format(work=lab.WORK, fingerprint=lab.fingerprint())
     with Gateway("network", {}, config=CONFIG + ssh) as gateway:
@@ -540,10 +568,11 @@ def main():
         paging.start()
         report.guard("network/confirmed", lambda: confirmed(report, device))
         report.guard("network/forgotten", lambda: forgotten(report, device))
-        report.guard("network/drift", lambda: drift(report, device))
         paging.join()
+        report.guard("network/drift", lambda: drift(report, device))
         report.guard("network/refused", lambda: refused(report, gateway, device))
         report.guard("network/person", lambda: person(report, gateway))
+        report.guard("network/without_reload", lambda: without_reload(report))
         report.guard("network/command_line", lambda: command_line(report, gateway))
         report.guard("network/killed", lambda: killed(report, gateway))
         report.guard("network/all_killed", lambda: all_killed(report, gateway))
@@ -552,6 +581,9 @@ def main():
             report.guard(f"network/{work.__name__}", lambda work=work: work(report, gateway))
         report.guard("network/clients", lambda: clients.run(report, gateway))
         report.guard("network/controller", lambda: controller.run(report, gateway, device))
+        # FRR is slow for a while with a thousand interfaces that come and go.
+        report.guard("network/pages", lambda: asking.pages(report, gateway))
+        report.guard("network/added", lambda: added.run(report))
         report.guard("network/unrestorable", lambda: unrestorable(report, Device(gateway, "r1")))
         report.guard("network/unreachable", lambda: unreachable(report, Device(gateway, "r1")))
     report.guard("remote", lambda: remote.run(report))

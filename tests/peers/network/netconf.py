@@ -1,4 +1,4 @@
-"""What is checked of a device behind NETCONF, inside the namespaces of the lab (NM-01, NM-02, NM-08, NM-12, NM-14): through the
+"""What is checked of a device behind NETCONF, inside the namespaces of the lab (NM-01, NM-02, NM-03, NM-08, NM-12, NM-14): through the
 shipped binary and a gate, against `netconfd`.
 
 `ncclient` is the judge: each check looks at what the device holds, never at what was answered alone.
@@ -36,7 +36,10 @@ def configuration():
 
 def announced(report, gateway):
     """NM-01: the capabilities are those of the hello; NM-02: what a device over NETCONF has and has not."""
-    network = Legacy(gateway.url("dev")).welcome["capabilities"]["experimental"]["network"]
+    capabilities = Legacy(gateway.url("dev")).welcome["capabilities"]
+    network = capabilities["experimental"]["network"]
+    report.equal("NM-01: behind a gate the draft's own member is that of the device", capabilities.get("network"), network)
+    report.check("NM-01: and no device stands for all of them", "network" not in Legacy(gateway.url()).welcome["capabilities"])
     report.check("NM-01: the modules are those of the device", {"ietf-interfaces", "ietf-system", "ietf-netconf-acm"} <= set(network["yangModules"]),
                  str(network)[:600])
     report.equal("NM-01: datastores and rollback are those of the device",
@@ -57,6 +60,17 @@ def reads(report, gateway, device, oracle):
     for name in ("bykey", "dev"):
         again = Device(gateway, name).call("network.yang.get", path="/ietf-netconf-acm:nacm")
         report.check(f"NM-02: {name}: a node is read", "ietf-netconf-acm:nacm" in again["structuredContent"]["data"], str(again)[:400])
+    listed = {one["uri"] for one in device.wire.call("resources/list").result["resources"]}
+    report.check("NM-03: NETCONF: interfaces are a resource, and what the device does not tell is none", "network:///interfaces" in listed and
+                 not any(part in uri for uri in listed for part in ("routing/", "system/", "startup", "syslog")), str(listed))
+    all_told = json.loads(device.read("interfaces"))["ietf-interfaces:interfaces-state"]["interface"]
+    names = re.findall(r"<name>([^<]*)</name>", oracle.ask("get", f'<interfaces-state xmlns="{IF}"><interface><name/></interface></interfaces-state>')["is"])
+    report.equal("NM-03: NETCONF: the interfaces are those of another client", sorted(told["name"] for told in all_told), sorted(names))
+    one = device.wire.call("resources/read", {"uri": "network:///interface/mgmt0"}).result["contents"][0]
+    node = json.loads(one["text"])["ietf-interfaces:interface"]
+    report.check("NM-03: NETCONF: an interface has its state and its counters", node["oper-status"] == "up" and int(node["statistics"]["in-octets"]) > 0, str(node))
+    missing = device.wire.call("resources/read", {"uri": "network:///interface/nothing"}).error
+    report.equal("NM-03: NETCONF: an interface that is not there is no resource", missing["code"], -32602)
     nothing = device.call("network.yang.get", path="/ietf-system:system/clock")
     report.equal("NM-02: where there is nothing, nothing is read", nothing["structuredContent"]["data"], {})
     code, detail = device.code("network.yang.get", path="/openconfig-interfaces:interfaces")

@@ -70,6 +70,8 @@ def confirmed(report, device, oracle):
     report.check("NM-09: while it waits, nothing else is changed", code == -32083 and "waits for its confirmation" in detail, f"{code} {detail}")
     kept = device.call("network.commit", confirm=True)["structuredContent"]
     report.equal("NM-09: it is confirmed, and the device starts with it", (kept["status"], kept["saved"]), ("confirmed", True))
+    code, detail = device.code("network.rollback", confirmed=True)
+    report.check("NM-09: a device over NETCONF says that it has no undo of a confirmed change", code == -32087 and "by edits alone" in detail, f"{code} {detail}")
     time.sleep(WINDOW + 1)
     report.check("NM-09: what was confirmed stays", "<description>by an agent</description>" in oracle.running() and free(oracle), oracle.running())
 

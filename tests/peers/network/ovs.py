@@ -87,6 +87,9 @@ def reads(report, gateway, device):
                  data["openconfig-vlan:switched-vlan"] == {"interface-mode": "ACCESS", "access-vlan": 10}, str(data))
     report.check("NM-06: ovs: with units and the address of the hardware", one["_meta"]["unit"]["in-octets"] == "bytes" and
                  one["_meta"]["hardware-address"] == json.loads(lab.sh("ip", "-j", "link", "show", "e1"))[0]["address"], str(one["_meta"]))
+    memory = json.loads(device.read("system/memory-summary"))
+    held = next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemTotal"))
+    report.equal("NM-03: ovs: memory and load are those of this machine", (memory["total"], 0 <= json.loads(device.read("system/cpu-utilization"))["utilization"] <= 100), (held, True))
     pulled = device.call("network.file.pull", filename="running-config")["structuredContent"]["content"]
     report.check("NM-12: ovs: the configuration is shown without its secret", SECRET not in pulled and "port e2\n in-bridge br0\n trunks 10,20-22\n" in pulled, pulled)
 

@@ -45,6 +45,12 @@ def reads(report, gateway):
                  {"ip": snmpd.ADDRESS, "prefix-length": 24} in one["addresses"], str(one))
     link = json.loads(lab.sh("ip", "-n", "sw", "-j", "link", "show", "mgmt0"))[0]
     report.equal("NM-06: SNMP: the metadata have the hardware", result["_meta"]["hardware-address"], link["address"])
+    index = one["state"]["ifindex"]
+    octets = lambda: [int(snmpd.held(f"1.3.6.1.2.1.31.1.1.1.{column}.{index}")) for column in (6, 10)]
+    before, told, after = octets(), json.loads(device.read("interface/mgmt0"))["openconfig-interfaces:interface"]["state"]["counters"], octets()
+    report.check("NM-03: SNMP: octets are those of 64 bits that another client reads", before[0] > 0 and {"in-errors", "out-errors"} <= set(told) and
+                 all(low <= told[name] <= high for low, name, high in zip(before, ("in-octets", "out-octets"), after)), f"{before} {told} {after}")
+    report.equal("NM-06: SNMP: and say how wide they are", (result["_meta"]["counter-bits"], result["_meta"]["unit"]["in-octets"]), (64, "bytes"))
     memory = json.loads(device.read("system/memory-summary"))
     kib = int(next(line for line in open("/proc/meminfo") if line.startswith("MemTotal")).split()[1])
     report.equal("NM-03: SNMP: the memory is read", memory["total"], kib * 1024)

@@ -51,6 +51,21 @@ def ruled(report, device):
     report.equal("NM-12: SNMP: the device holds what it held", snmpd.held(HELD[NAME]), before)
 
 
+def undone(report, device):
+    """NM-09: a confirmed change is undone by another, for a time and not for good; what was set by hand since stays."""
+    before, location = snmpd.held(HELD[NAME]), snmpd.held(HELD[LOCATION])
+    edit(device, (NAME, "by mistake"))
+    device.call("network.commit", confirmed=20)
+    device.call("network.commit", confirm=True)
+    shown = device.call("network.rollback", confirmed=True).get("structuredContent", {})
+    report.check("NM-09: SNMP: an undo shows its diff and applies nothing", f'-{NAME} "by mistake"' in shown.get("diff", "") and snmpd.held(HELD[NAME]) == "by mistake", str(shown))
+    device.call("network.commit", confirmed=20, hash=shown.get("hash", ""))
+    report.equal("NM-09: SNMP: a committed undo sets what the device held before", snmpd.held(HELD[NAME]), before)
+    device.call("network.rollback")
+    report.equal("NM-09: SNMP: and is rolled back like every change", snmpd.held(HELD[NAME]), "by mistake")
+    report.equal("NM-09: SNMP: nothing else is set", snmpd.held(HELD[LOCATION]), location)
+
+
 def kept(report, device):
     """NM-09: a change is shown, applied for a time, and stays once it is confirmed."""
     before = snmpd.held(HELD[NAME])
@@ -110,5 +125,6 @@ def run(report, gateway):
     device = Device(gateway, "risky")
     report.guard("snmp/ruled", lambda: ruled(report, Device(gateway, "ruled")))
     report.guard("snmp/kept", lambda: kept(report, device))
+    report.guard("snmp/undone", lambda: undone(report, device))
     report.guard("snmp/forgotten", lambda: forgotten(report, gateway, device))
     report.guard("snmp/refused", lambda: refused(report, gateway))

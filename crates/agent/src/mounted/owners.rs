@@ -1,8 +1,8 @@
 //! Owners of conversations. All callers of a mount share one credential at the agent, so the agent can't tell them apart; the gate can.
 //! Does not look at messages.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 use banyan_model::Principal;
 
@@ -19,7 +19,7 @@ pub struct ConversationOwners(Mutex<OwnedIds>);
 
 #[derive(Debug, Default)]
 struct OwnedIds {
-    ids: BTreeMap<Arc<str>, OwnIds>,
+    ids: HashMap<Principal, OwnIds>,
     /// Counts the uses.
     clock: u64,
 }
@@ -39,11 +39,11 @@ impl ConversationOwners {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clock += 1;
         let now = kept.clock;
-        if !kept.ids.contains_key(&principal.name) && kept.ids.len() >= MOST_PRINCIPALS {
-            let oldest = kept.ids.iter().min_by_key(|(_, own)| own.used).map(|(principal, _)| Arc::clone(principal));
+        if !kept.ids.contains_key(principal) && kept.ids.len() >= MOST_PRINCIPALS {
+            let oldest = kept.ids.iter().min_by_key(|(_, own)| own.used).map(|(principal, _)| principal.clone());
             drop(oldest.and_then(|oldest| kept.ids.remove(&oldest)));
         }
-        let own = kept.ids.entry(Arc::clone(&principal.name)).or_default();
+        let own = kept.ids.entry(principal.clone()).or_default();
         own.used = now;
         own.ids.retain(|known| known != id);
         own.ids.push_back(id.to_owned());
@@ -55,23 +55,26 @@ impl ConversationOwners {
     /// Checks for an id from an answer to `principal`.
     pub fn owns(&self, principal: &Principal, id: &str) -> bool {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.ids.get(&principal.name).is_some_and(|own| own.ids.iter().any(|known| known == id))
+        kept.ids.get(principal).is_some_and(|own| own.ids.iter().any(|known| known == id))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use banyan_model::PrincipalKind;
+
     use super::*;
 
     fn named(name: &str) -> Principal {
-        Principal { name: name.into() }
+        Principal::new(PrincipalKind::Token, name)
     }
 
     #[test]
     fn an_id_belongs_to_the_principal_of_its_call() {
         let (owners, alice, bob) = (ConversationOwners::default(), named("alice"), named("bob"));
         owners.keep(&alice, "t");
-        assert!(owners.owns(&alice, "t") && !owners.owns(&bob, "t") && !owners.owns(&alice, "u"));
+        let certified = Principal::new(PrincipalKind::Certificate, "alice");
+        assert!(owners.owns(&alice, "t") && !owners.owns(&bob, "t") && !owners.owns(&certified, "t") && !owners.owns(&alice, "u"));
     }
 
     #[test]

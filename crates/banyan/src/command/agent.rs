@@ -1,4 +1,6 @@
-//! `banyan agent`: agents of other people as servers of this gate. Asks an agent for its card, and calls none of its skills.
+//! `banyan agent`: agents of other people as servers of this gate, and the gate as an agent. Calls no skill.
+
+mod life;
 
 use agent::KnownAgent;
 use clap::{Args, Subcommand};
@@ -16,7 +18,7 @@ use crate::output::Output;
 use crate::printable::{printable, printable_lines};
 use crate::threads;
 
-/// Add agents that speak A2A as servers
+/// Add agents that speak A2A as servers, and end the service of the gate as an agent
 #[derive(Args)]
 pub(crate) struct Agent {
     #[command(subcommand)]
@@ -25,14 +27,25 @@ pub(crate) struct Agent {
 
 #[derive(Subcommand)]
 enum AgentCommand {
+    /// Make the gate an active agent again, after a deprecation or a drain
+    Activate(life::PlainTransition),
     /// Ask an agent for its card, and add the agent to the configuration: its skills become tools
     Add(AddedAgent),
+    /// Show the gate as an agent: its state and its work
+    Card(life::OwnCard),
+    /// Say to clients that the gate as an agent will end
+    Deprecate(life::Transition),
+    /// Take no new tasks, and let those in progress end
+    Drain(life::Transition),
+    /// End the gate as an agent for good, after a drain
+    Retire(life::PlainTransition),
 }
 
 /// An agent to be asked for its card and written down.
 #[derive(Args)]
 struct AddedAgent {
     /// Address of the agent: its card lies at `/.well-known/agent-card.json` below it
+    #[arg(value_parser = address)]
     url: String,
     /// The name in front of its tools. Default: after the host
     #[arg(long)]
@@ -45,9 +58,19 @@ struct AddedAgent {
 impl Agent {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.command {
+            AgentCommand::Activate(wish) => wish.run("active", place, output),
             AgentCommand::Add(added) => add(added, place, output),
+            AgentCommand::Card(card) => card.run(place, output),
+            AgentCommand::Deprecate(wish) => wish.run("deprecated", place, output),
+            AgentCommand::Drain(wish) => wish.run("draining", place, output),
+            AgentCommand::Retire(wish) => wish.run("retired", place, output),
         }
     }
+}
+
+fn address(text: &str) -> Result<String, String> {
+    let url = url::Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.map(|_| text.to_owned()).ok_or_else(|| "the address of an agent begins with https:// or http://".to_owned())
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

@@ -1,6 +1,7 @@
 //! `banyan device`: serves network devices, and shows and settles their changes. Works beside a running gate and without one: the record of a
 //! change lies in the state directory. Does not decide what may be changed.
 
+mod add;
 mod freeze;
 mod import;
 mod listen;
@@ -10,13 +11,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use config::resolved::Config;
 use config::secret::SystemSources;
-use netdev::{Backend, ChangeState, DeviceSecrets, DeviceSettings, Devices, Settler, Site};
+use netdev::{Backend, ChangeState, ControllerShapes, DeviceSecrets, DeviceSettings, Devices, Settler, Site};
 use serde::Serialize;
 use serde_json::json;
-use toml_edit::{Item, Table, value};
 
 use crate::arguments::Place;
-use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::places::person;
@@ -34,7 +33,7 @@ pub(crate) struct Device {
 #[derive(Subcommand)]
 enum DeviceCommand {
     /// Try the way to a device, and write it into the configuration
-    Add(AddedDevice),
+    Add(add::AddedDevice),
     /// Keep the change that waits on a device
     Confirm {
         /// Name of the device
@@ -63,6 +62,9 @@ enum DeviceCommand {
     Rollback {
         /// Name of the device
         name: String,
+        /// Undo the last confirmed change: a change of its own, taken back unless it is confirmed
+        #[arg(long)]
+        confirmed: bool,
     },
     /// Serve one device on standard input and output
     #[command(hide = true)]
@@ -87,46 +89,6 @@ enum DeviceCommand {
     Unfreeze(freeze::FreezeEnd),
 }
 
-/// A device to be tried and written down.
-#[derive(Args)]
-struct AddedDevice {
-    /// The name in front of its tools
-    name: String,
-    /// The way to it: an FRR on this machine, a command line over SSH, BIRD or Open vSwitch on this machine, NETCONF, or SNMP
-    #[arg(long, default_value = "frr", value_parser = ["frr", "ssh", "bird", "ovs", "netconf", "snmp"])]
-    backend: String,
-    /// Path space of FRR, as `vtysh -N` takes it
-    #[arg(long)]
-    pathspace: Option<String>,
-    /// Control socket of BIRD, or socket of the database of Open vSwitch
-    #[arg(long)]
-    socket: Option<String>,
-    /// Host of a device that is reached over the network, with a port or without
-    #[arg(long)]
-    address: Option<String>,
-    /// Name for the login
-    #[arg(long)]
-    user: Option<String>,
-    /// Reference to the password: `${keyring:…}`, `${file:…}` or `${env:…}`
-    #[arg(long)]
-    password: Option<String>,
-    /// Reference to the community of SNMP v2c
-    #[arg(long)]
-    community: Option<String>,
-    /// Reference to the password for the encryption of SNMP v3
-    #[arg(long)]
-    privacy_password: Option<String>,
-    /// File of the private key for the login
-    #[arg(long)]
-    key: Option<String>,
-    /// Fingerprint of the host key, as `ssh-keygen -l` shows it
-    #[arg(long)]
-    host_key: Option<String>,
-    /// Dialect of a command line: frr, ios, junos, vrp, the name of a section `[dialect.NAME]`, or `file:` with a path
-    #[arg(long)]
-    dialect: Option<String>,
-}
-
 /// Dialect of the shapes where the draft and MCP differ.
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum Compat {
@@ -146,6 +108,16 @@ impl From<Compat> for netdev::Compat {
     }
 }
 
+impl From<Compat> for ControllerShapes {
+    fn from(compat: Compat) -> Self {
+        match compat {
+            Compat::Auto => Self::ByCapability,
+            Compat::Draft => Self::Draft,
+            Compat::Mcp => Self::Mcp,
+        }
+    }
+}
+
 /// A device as one process hands it to another.
 #[derive(Args)]
 struct Handover {
@@ -158,9 +130,9 @@ struct Handover {
 impl Device {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.action {
-            DeviceCommand::Add(added) => add(added, place, output),
+            DeviceCommand::Add(added) => added.run(place, output),
             DeviceCommand::Confirm { name } => {
-                let is_saved = settle(name, place, async |site| site.confirm(Settler::Person(&person())).await)?;
+                let is_saved = settle(name, place, async |site| site.confirm(Settler::Person(&person()), None).await)?;
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
@@ -175,7 +147,8 @@ impl Device {
             DeviceCommand::Import(inventory) => inventory.run(place, output),
             DeviceCommand::List => list(place, output),
             DeviceCommand::Listen(listen) => listen.run(place, output),
-            DeviceCommand::Rollback { name } => {
+            DeviceCommand::Rollback { name, confirmed: true } => undo(name, place, output),
+            DeviceCommand::Rollback { name, confirmed: false } => {
                 settle(name, place, async |site| site.roll_back(Settler::Person(&person())).await)?;
                 done("rolled back", &json!({ "device": name, "status": "rolled_back" }), output)
             }
@@ -247,10 +220,15 @@ fn devices(config: &Config) -> Devices {
     config.values.get::<Devices>().cloned().unwrap_or_default()
 }
 
+/// Settings of a device of the configuration.
+fn known(name: &str, config: &Config) -> Result<DeviceSettings, Failure> {
+    let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
+    devices(config).all.remove(name).ok_or_else(none)
+}
+
 /// A device of the configuration, with the password for the login.
 fn site(name: &str, config: &Config) -> Result<Site, Failure> {
-    let none = || Failure::NotFound(format!("there is no device `{}`\n  `banyan device list` shows them", printable(name)));
-    let settings = devices(config).all.remove(name).ok_or_else(none)?;
+    let settings = known(name, config)?;
     let secrets = DeviceSecrets::resolve(config, name, &SystemSources).map_err(|error| Failure::Failed(error.to_string()))?;
     open(settings, &secrets, &places::state_dir()?)
 }
@@ -258,43 +236,6 @@ fn site(name: &str, config: &Config) -> Result<Site, Failure> {
 fn settle<T>(name: &str, place: &Place, work: impl AsyncFnOnce(&Site) -> Result<T, netdev::Fault>) -> Result<T, Failure> {
     let site = site(name, &configuration(place)?)?;
     threads::wait(async { work(&site).await.map_err(|fault| failed(&fault)) })?
-}
-
-fn add(added: &AddedDevice, place: &Place, output: &Output) -> Result<(), Failure> {
-    let (name, mut document) = (&added.name, Document::open(place)?);
-    let section = document.section("device")?;
-    section.set_implicit(true);
-    if section.contains_key(name) {
-        return Err(Failure::Refused(format!("there is a device `{}` already", printable(name))));
-    }
-    let mut entry = Table::new();
-    let backend = Some(added.backend.clone());
-    for (key, given) in [
-        ("backend", &backend),
-        ("pathspace", &added.pathspace),
-        ("socket", &added.socket),
-        ("address", &added.address),
-        ("user", &added.user),
-        ("password", &added.password),
-        ("community", &added.community),
-        ("privacy_password", &added.privacy_password),
-        ("key", &added.key),
-        ("host_key", &added.host_key),
-        ("dialect", &added.dialect),
-    ] {
-        if let Some(given) = given {
-            entry[key] = value(given);
-        }
-    }
-    section.insert(name, Item::Table(entry));
-    let site = site(name, &document.parsed()?)?;
-    let version = threads::wait(async { site.try_reach().await.map_err(|fault| failed(&fault)) })??;
-    document.write()?;
-    done(
-        &format!("added to {}: {version}", document.path.display()),
-        &json!({ "device": name, "version": version, "file": document.path }),
-        output,
-    )
 }
 
 /// A device of the configuration with the state of its change.
@@ -353,6 +294,16 @@ fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
         output.line(&format!("rolled back in {left} s, at {deadline}, unless `banyan device confirm {}` keeps it", printable(name)))?;
     }
     Ok(())
+}
+
+/// Undoes the last confirmed change for some time.
+fn undo(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
+    let diff = settle(name, place, async |site| site.undo_for_now(&person()).await)?;
+    if output.wants_json() {
+        return output.json(&json!({ "device": name, "status": "applied", "diff": diff }));
+    }
+    diff.lines().try_for_each(|line| output.line(&printable(line)))?;
+    status(name, place, output)
 }
 
 fn done(text: &str, shape: &serde_json::Value, output: &Output) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ pub(crate) struct Stdio {
 impl Stdio {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         self.log.start()?;
-        let gates = BridgedGate::new(self.from.as_deref(), place, self.log.format(), output)?;
+        let gates = BridgedGate::new(self.from.as_deref(), place, self.log.format(), "banyan stdio", output)?;
         let runtime = threads::waiting()?;
         let outcome = runtime.block_on(async {
             let mut signals = Signals::new()?;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use config::secret::SystemSources;
 use gateway::admin::client::AdminError;
 use sha2::{Digest, Sha256};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
@@ -67,7 +68,12 @@ fn add(file: &mut File, name: &str, profile: Option<&str>, output: &Output) -> R
     if let Some(profile) = profile {
         entry["profile"] = value(profile);
     }
+    let was_taken = file.check().is_ok();
     file.tokens()?.push(entry);
+    // A file with an older flaw is not this command's to judge.
+    if was_taken {
+        file.check()?;
+    }
     file.write()?;
     let taken = file.taken();
     if output.wants_json() {
@@ -151,6 +157,12 @@ impl File {
             "`{name}` is the last token of a gate that listens on {address}, where other machines reach it\n  \
              make another token first with `banyan token add NAME`, then remove this one; nothing is changed"
         )))
+    }
+
+    /// Checks that a gate would take the file as it stands here.
+    fn check(&self) -> Result<(), Failure> {
+        gateway::parts::sections().parse(&self.document.to_string(), &self.path, &SystemSources)?;
+        Ok(())
     }
 
     fn write(&self) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ fn what_is_not_understood_ends_with_2_and_a_suggestion() {
     let home = Home::new();
     assert!(home.run(&["statsu"]).exits(2).err.contains("status"));
     assert!(home.run(&["call", "a.b", "notapair"]).exits(2).err.contains("key=value"));
+    assert!(home.run(&["agent", "add", "agent.example"]).exits(2).err.contains("begins with https://"));
     home.run::<&str>(&[]).exits(2);
 }
 

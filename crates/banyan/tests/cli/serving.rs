@@ -250,7 +250,7 @@ fn what_only_the_owner_may_do_takes_the_token_of_the_file() {
     }
     let of_owner =
         [("GET", "/-/stdio"), ("GET", "/-/logs/shell"), ("POST", "/-/call"), ("POST", "/-/restart/shell"), ("POST", "/-/console/code")];
-    for (method, path) in of_owner.into_iter().chain([("POST", "/-/reload"), ("POST", "/-/stop")]) {
+    for (method, path) in of_owner.into_iter().chain([("GET", "/-/controller"), ("POST", "/-/reload"), ("POST", "/-/stop")]) {
         assert_eq!(ask(method, path, ""), "403", "{path}");
         assert_eq!(ask(method, path, "Authorization: Bearer wrong\r\n"), "403", "{path}");
     }

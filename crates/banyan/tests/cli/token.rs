@@ -36,6 +36,15 @@ fn a_name_is_taken_once_and_a_wrong_one_is_guessed() {
 }
 
 #[test]
+fn a_name_of_other_callers_is_refused_first() {
+    let home = Home::new();
+    home.write("banyan.toml", FILE);
+    let refused = home.run(&["token", "add", "dns:edge.example.com"]).exits(1);
+    assert!(refused.err.contains("can't be named `dns:edge.example.com`") && refused.out.is_empty(), "{}", refused.err);
+    assert_eq!(home.read("banyan.toml"), FILE);
+}
+
+#[test]
 fn the_file_keeps_its_permissions() {
     let home = Home::new();
     let path = home.write("banyan.toml", FILE);

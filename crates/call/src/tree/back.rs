@@ -14,7 +14,7 @@ use bytes::Bytes;
 use mcp_proto::envelope::{self, Answer};
 use mcp_proto::era::{self, LogLevel};
 use telemetry::trace_context::TraceContext;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::tree::caller::Caller;
 use crate::words::cancel::Cancel;
@@ -63,6 +63,8 @@ pub struct Back {
     pub is_preview: bool,
     /// Origin in a room, if any.
     pub seated: Option<Arc<RoomOrigin>>,
+    /// Words for a caller that stays while people decide: for whom the call waits, and where they agree; `None` while it waits for nobody.
+    pub attends: Option<watch::Sender<Option<Arc<str>>>>,
     /// The caller's way to take a long result.
     takes: AtomicU8,
     /// A pour has begun, not picked up yet.
@@ -123,6 +125,7 @@ impl Back {
             trace: None,
             is_preview: false,
             seated: None,
+            attends: None,
             takes,
             has_pour,
             has_fresh,
@@ -153,6 +156,15 @@ impl Back {
         let mut back = Self::new(caller, sink, None, cancel);
         if let Some(own) = Arc::get_mut(&mut back) {
             own.seated = Some(seated);
+        }
+        back
+    }
+
+    /// Makes the way back of a call whose caller stays while people decide, and reads in `attends` what it waits for.
+    pub fn attending(caller: Arc<Caller>, sink: Sink, cancel: Cancel, attends: watch::Sender<Option<Arc<str>>>) -> Arc<Self> {
+        let mut back = Self::new(caller, sink, None, cancel);
+        if let Some(own) = Arc::get_mut(&mut back) {
+            own.attends = Some(attends);
         }
         back
     }

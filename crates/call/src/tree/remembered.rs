@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use banyan_model::{Principal, Segment};
+use banyan_model::{Principal, PrincipalKind, Segment};
 use mcp_proto::resource_index::Seen;
 use policy::decide::Verdict;
 
@@ -93,15 +93,15 @@ impl Tasks {
         self.lock().of.get(id)?.iter().rfind(|(_, begun)| begun.mount == *mount).map(|(principal, _)| principal.clone())
     }
 
-    /// Keeps the tasks of a principal from a later principal of the same name: their owner never comes again.
-    pub fn disown(&self, principal: &str) {
+    /// Keeps the tasks of the principal `before` from a later principal of the same name: their owner never comes again.
+    pub fn disown(&self, before: &Principal) {
         let owners = &mut *self.lock();
-        let (before, nobody) = (Principal { name: principal.into() }, Principal { name: NOBODY.into() });
-        let ids = owners.order.remove(&before).unwrap_or_default();
+        let nobody = Principal::new(PrincipalKind::Local, NOBODY);
+        let ids = owners.order.remove(before).unwrap_or_default();
         for id in ids {
             let Some(of) = owners.of.get_mut(&id) else { continue };
             let is_known = of.iter().any(|(owner, _)| *owner == nobody);
-            of.iter_mut().filter(|(owner, _)| *owner == before).for_each(|(owner, _)| *owner = nobody.clone());
+            of.iter_mut().filter(|(owner, _)| *owner == *before).for_each(|(owner, _)| *owner = nobody.clone());
             if is_known {
                 owners.count -= 1;
             } else {
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn h3_who_begins_many_tasks_takes_nobody_elses() {
         let tasks = Tasks::default();
-        let [many, one] = ["many", "one"].map(|name| Principal { name: name.into() });
+        let [many, one] = ["many", "one"].map(|name| Principal::new(PrincipalKind::Token, name));
         let begun = || TaskOrigin { mount: Segment::nearest("m"), tool: "t".into(), verdict: None };
         tasks.note(&one, "hers", begun());
         (0..=MOST_OF_PRINCIPAL).for_each(|n| tasks.note(&many, &n.to_string(), begun()));
@@ -179,13 +179,13 @@ mod tests {
     #[test]
     fn h3_disowned_tasks_stay_foreign_and_are_counted_once() {
         let tasks = Tasks::default();
-        let [ann, bob] = ["ann", "bob"].map(|name| Principal { name: name.into() });
+        let [ann, bob] = ["ann", "bob"].map(|name| Principal::new(PrincipalKind::Token, name));
         let begun = |mount| TaskOrigin { mount: Segment::nearest(mount), tool: "t".into(), verdict: None };
         ["1", "2"].iter().for_each(|id| tasks.note(&ann, id, begun("m")));
         tasks.note(&bob, "1", begun("n"));
         for mount in ["m", "o"] {
             tasks.note(&ann, "1", begun(mount));
-            tasks.disown("ann");
+            tasks.disown(&ann);
             assert!(["1", "2"].iter().all(|id| matches!(tasks.ownership(&ann, id), Whose::Foreign)));
             assert!(matches!(tasks.ownership(&bob, "1"), Whose::Own(_)) && matches!(tasks.ownership(&bob, "2"), Whose::Foreign));
         }
@@ -197,7 +197,7 @@ mod tests {
     fn h3_the_principal_with_most_tasks_loses_its_oldest() {
         let tasks = Tasks::default();
         let begin = |who: &str, from: usize, many: usize| {
-            let principal = Principal { name: who.into() };
+            let principal = Principal::new(PrincipalKind::Token, who);
             for n in from..from + many {
                 tasks.note(&principal, &format!("{who}-{n}"), TaskOrigin { mount: Segment::nearest("m"), tool: "t".into(), verdict: None });
             }
@@ -205,7 +205,9 @@ mod tests {
         begin("most", 0, MOST_OF_PRINCIPAL);
         (0..91).for_each(|who| begin(&format!("p{who}"), 0, 1000));
         assert_eq!(tasks.lock().count, MOST_TASKS);
-        let knows = |who: &str, n: usize| matches!(tasks.ownership(&Principal { name: who.into() }, &format!("{who}-{n}")), Whose::Own(_));
+        let knows = |who: &str, n: usize| {
+            matches!(tasks.ownership(&Principal::new(PrincipalKind::Token, who), &format!("{who}-{n}")), Whose::Own(_))
+        };
         assert!(knows("p0", 0) && knows("p90", 999), "they have fewer");
         assert!(!knows("most", 999) && knows("most", 1000));
         begin("p0", 1000, 1);

@@ -7,13 +7,13 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use banyan_model::{Method, Segment};
+use banyan_model::{Method, PrincipalKind, Segment};
 use config::resolved::{MountGroup, Policy};
 use mcp_proto::envelope::Request;
 use mcp_proto::json::Members;
 use policy::Effect;
 use policy::approval::Mode;
-use policy::decide::{Action, Arguments, BadArguments, Cause, Kind, Subject, Target, Traits, Verdict};
+use policy::decide::{Action, Arguments, BadArguments, Cause, Subject, Target, Traits, Verdict};
 
 use crate::judge::gate::Gate;
 use crate::judge::policy as decided;
@@ -319,7 +319,7 @@ fn refusal(id: DecisionId, verdict: &Verdict, request: &Request, what: (Action, 
 /// Scope that the caller's token lacks and a rule asks for, if the token is one with scopes.
 fn scope(verdict: &Verdict, subject: &Subject) -> Option<Arc<str>> {
     let wanted = verdict.rules.iter().find_map(|rule| rule.scope.clone())?;
-    (subject.kind == Kind::Issuer && !subject.scopes.contains(&*wanted)).then_some(wanted)
+    (subject.kind == PrincipalKind::Issuer && !subject.scopes.contains(&*wanted)).then_some(wanted)
 }
 
 /// Name in the request, in the caller's words.

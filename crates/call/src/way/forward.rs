@@ -55,7 +55,11 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
         let out = OutgoingRequest {
             method: &resolved.wire_method,
             params: adapt::traced(
-                telling::add_facts(hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()), resolved),
+                telling::add_facts(
+                    hop::params(params, &resolved.caller, &resolved.branch, era, resolved.onward.as_ref()),
+                    params,
+                    resolved,
+                ),
                 trace,
             ),
             name: resolved.aim.is_mirrored().then_some(&*resolved.name),

@@ -28,6 +28,9 @@ use crate::words::view_key::ViewKey;
 /// Time for which a stateless client may keep a list, in milliseconds. Listening clients hear of changes at once.
 const TTL_MS: u64 = 5_000;
 
+/// Capabilities of servers that MCP names: each is answered for the gate as a whole.
+const NAMED: [&str; 8] = ["tools", "prompts", "resources", "completions", "logging", "tasks", "experimental", "extensions"];
+
 /// Answers with a page of a list.
 pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -> Result<Answer, CallError> {
     // Clients that list only once must not miss a server that is starting.
@@ -136,7 +139,21 @@ pub async fn capabilities(gate: &Gate, tree: &Arc<Tree>, caller: &Caller) -> (St
     {
         parts.push(format!("\"tasks\":{}", String::from_utf8_lossy(&tasks)));
     }
+    if caller.era == Era::Initialize
+        && !caller.scope.is_for_gate()
+        && let [only] = &branches[..]
+    {
+        parts.extend(others(only));
+    }
     (format!("{{{}}}", parts.join(",")), instructions(&branches))
+}
+
+/// Capabilities of a server that MCP does not name. They are those of that server, so only whoever sees no other server is shown them.
+fn others(branch: &Branch) -> Vec<String> {
+    let Some(capabilities) = branch.negotiated.as_ref().map(|negotiated| &negotiated.capabilities) else { return Vec::new() };
+    let members = Members::again(capabilities);
+    let foreign = members.iter().filter(|(name, _)| !NAMED.contains(&name.as_ref()));
+    foreign.map(|(name, value)| format!("{}:{}", json::quote(&name), String::from_utf8_lossy(value))).collect()
 }
 
 /// Members of a capability group over all servers; the first server with a name wins.

@@ -3,13 +3,13 @@
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
-use banyan_model::{Principal, Segment};
+use banyan_model::{Principal, PrincipalKind, Segment};
 use config::resolved::{Config, NameStyle};
 use mcp_proto::glob::Glob;
 use mcp_proto::json::{self, Members};
 use mcp_proto::mcpax::{self, Peer};
 use mcp_proto::projection::{Style, style_for};
-use policy::decide::{Kind, Subject};
+use policy::decide::Subject;
 use runtime::wall;
 
 use crate::words::granted::{Place, TokenRights};
@@ -103,23 +103,23 @@ impl AdmittedCaller {
 
     /// The parent dialled at `host`, which calls over the link.
     pub fn parent(host: &str) -> Self {
-        Self { principal: Principal { name: format!("parent {host}").into() }, by: By::Parent, ..Self::local() }
+        Self { principal: Principal::new(PrincipalKind::Parent, format!("parent {host}")), by: By::Parent, ..Self::local() }
     }
 
     /// A participant of a room, whom nothing but the room knows.
     pub fn participant(id: &str) -> Self {
-        Self { principal: Principal { name: id.into() }, by: By::Room, ..Self::local() }
+        Self { principal: Principal::new(PrincipalKind::Participant, id), by: By::Room, ..Self::local() }
     }
 
     /// Subject for the rules, without groups of the configuration. `info` is the client's raw `clientInfo`.
     pub fn subject(&self, info: &[u8]) -> Subject {
         let (kind, granted) = match &self.by {
-            By::Certificate => (Kind::Certificate, None),
-            By::Issuer(_, _, granted) => (Kind::Issuer, Some(granted)),
-            By::Nothing | By::Own => (Kind::Local, None),
-            By::Parent => (Kind::Parent, None),
-            By::Room => (Kind::Participant, None),
-            By::Token => (Kind::Token, None),
+            By::Certificate => (PrincipalKind::Certificate, None),
+            By::Issuer(_, _, granted) => (PrincipalKind::Issuer, Some(granted)),
+            By::Nothing | By::Own => (PrincipalKind::Local, None),
+            By::Parent => (PrincipalKind::Parent, None),
+            By::Room => (PrincipalKind::Participant, None),
+            By::Token => (PrincipalKind::Token, None),
         };
         let TokenRights { groups, roles, scopes, place: _ } = granted.map(|granted| TokenRights::clone(granted)).unwrap_or_default();
         let client = Members::again(info).str("name").unwrap_or_default().into_owned();

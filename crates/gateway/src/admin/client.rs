@@ -29,8 +29,8 @@ use trust::AcceptedServer;
 
 /// Time to connect to this machine.
 const CONNECT: Duration = Duration::from_secs(3);
-/// Longest time for the gate to give a connection to a client of `banyan stdio`.
-const ANSWER: Duration = Duration::from_secs(10);
+/// Longest time for the gate to give a connection for lines: a controller's server may be starting.
+const ANSWER: Duration = Duration::from_secs(15);
 
 /// A connection that carries a client's lines.
 pub type LineConnection = TokioIo<Upgraded>;
@@ -98,14 +98,23 @@ impl AdminClient {
 
     /// Opens a connection that carries a client's lines, as standard input and output would.
     pub async fn attach(&self) -> Result<LineConnection, AdminError> {
-        let request = self.request(Method::GET, attached::PATH, Bytes::new())?;
+        self.upgraded(attached::PATH).await
+    }
+
+    /// Opens a connection that carries the lines of a controller with a certificate of this name, to one server.
+    pub async fn attach_controller(&self, name: &str, server: &str) -> Result<LineConnection, AdminError> {
+        self.upgraded(&with_query(attached::CONTROLLER_PATH, &[(attached::NAME, name), (attached::SERVER, server)])).await
+    }
+
+    async fn upgraded(&self, path: &str) -> Result<LineConnection, AdminError> {
+        let request = self.request(Method::GET, path, Bytes::new())?;
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         parts.headers.insert(header::UPGRADE, HeaderValue::from_static(attached::PROTOCOL));
         let answering = self.answer(Request::from_parts(parts, body));
         let answer = tokio::time::timeout(ANSWER, answering).await.unwrap_or_else(|_| Err(self.unreachable(ErrorKind::TimedOut.into())))?;
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(self.malformed("it does not serve `banyan stdio`"));
+            return Err(self.malformed("it gives no connection for lines"));
         }
         let upgraded = hyper::upgrade::on(answer).await.map_err(|e| self.unreachable(std::io::Error::other(e)))?;
         Ok(TokioIo::new(upgraded))

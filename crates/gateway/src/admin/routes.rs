@@ -80,7 +80,7 @@ async fn owner_only(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Re
             owner(gateway, parts)?;
             audit::answer(gateway, parts).await
         }
-        (&Method::GET, attached::PATH) => attached::answer(gateway, parts),
+        (&Method::GET, attached::PATH | attached::CONTROLLER_PATH) => attached::answer(gateway, parts).await,
         (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
         (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => obey_owner(gateway, parts, body).await,
         _ => single(gateway, parts),

@@ -24,7 +24,7 @@ use call::words::cancel::Cancel;
 use call::words::entered::scope_of;
 use call::words::node::Node;
 use call::words::view_key::ViewKey;
-use mcp::downstream::stdio;
+use mcp::downstream::stdio::{self, StreamCaller};
 
 /// Lists the shown tools of a view.
 pub(crate) fn rows(tree: &Tree, view: &View, is_shown: &dyn Fn((usize, usize)) -> bool) -> Vec<ToolRow> {
@@ -61,7 +61,7 @@ impl Gateway {
         output: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
     ) -> BoxFuture<'static, ()> {
-        stdio::serve(Arc::clone(&self.0.server), Box::new(input), Box::new(output), stop)
+        stdio::serve(Arc::clone(&self.0.server), StreamCaller::local(), Box::new(input), Box::new(output), stop)
     }
 
     /// Checks for any use: an open connection or session, a registered server, or a call waiting for approval.

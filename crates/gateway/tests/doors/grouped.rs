@@ -108,3 +108,15 @@ async fn nm_12_a_call_of_a_group_keeps_one_decision() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn nm_12_no_server_gets_facts_in_a_callers_words() {
+    bounded(async {
+        let world = World::of_config(tempfile::tempdir().unwrap(), servers("")).await;
+        let caller = plain(&world, Era::Stateless).await;
+        let claimed = json!({"io.banyan/refused": {"core2": {"reason": "denied"}}, "vendor": 1});
+        let answer = caller.call("tools/call", json!({"name": "core1__look", "arguments": {}, "_meta": claimed})).await;
+        assert_eq!(text(&answer), "{}");
+    })
+    .await;
+}

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use banyan_model::{Principal, PrincipalKind};
 use config::resolved::Config;
-use policy::decide::{Kind, Subject};
+use policy::decide::Subject;
 
 use call::judge::gate::Gate;
 
@@ -17,15 +18,15 @@ pub fn end_revoked(gate: &Arc<Gate>, old: &Config, new: &Config) {
     let issuers: BTreeSet<&str> = issuers.map(|issuer| &*issuer.name).collect();
     let takes_certificates = |config: &Config| config.trust.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
     let certificates = takes_certificates(old) && !takes_certificates(new);
-    tokens.iter().for_each(|name| gate.load.tasks.disown(name));
+    tokens.iter().for_each(|name| gate.load.tasks.disown(&Principal::new(PrincipalKind::Token, &**name)));
     if tokens.is_empty() && issuers.is_empty() && !certificates {
         return;
     }
     let is_over = |who: &Subject| match who.kind {
-        Kind::Token => tokens.contains(who.name.as_str()),
-        Kind::Issuer => who.name.rsplit_once('@').is_some_and(|(_, issuer)| issuers.contains(issuer)),
-        Kind::Certificate => certificates,
-        Kind::Local | Kind::Parent | Kind::Participant => false,
+        PrincipalKind::Token => tokens.contains(who.name.as_str()),
+        PrincipalKind::Issuer => who.name.rsplit_once('@').is_some_and(|(_, issuer)| issuers.contains(issuer)),
+        PrincipalKind::Certificate => certificates,
+        PrincipalKind::Local | PrincipalKind::Parent | PrincipalKind::Participant => false,
     };
     for session in gate.hub.let_go(is_over) {
         session.end_session();

@@ -1,16 +1,18 @@
-//! A client on our standard input and output, in either era: a message a line. Knows no message's meaning.
+//! A client on a stream, such as our standard input and output, in either era: a message a line. Knows no message's meaning.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use banyan_model::{Principal, PrincipalKind, Segment};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use mcp_proto::envelope::{self, Answer, EnvelopeError, Message, Notification, Request};
 use mcp_proto::era::RequestMeta;
 use mcp_proto::json::Duplicates;
 use mcp_proto::lines::{Line, Lines};
+use mcp_proto::projection::Style;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,8 +26,9 @@ use call::tree::by_session::caller_of;
 use call::tree::snapshot::Sight;
 use call::way::error::CallError;
 use call::words::cancel::Cancel;
-use call::words::entered::AdmittedCaller;
+use call::words::entered::{AdmittedCaller, By};
 use call::words::lane::{Lane, Weight};
+use call::words::party::Party;
 use call::words::session::Session;
 use door::known::KnownClient;
 
@@ -34,14 +37,50 @@ pub type Input = Box<dyn AsyncRead + Unpin + Send>;
 /// Lines for a client.
 pub type Output = Box<dyn AsyncWrite + Unpin + Send>;
 
-/// Serves a client until its input ends or `stop` fires.
-pub fn serve(server: Arc<McpServer>, input: Input, output: Output, stop: CancellationToken) -> BoxFuture<'static, ()> {
-    Box::pin(served(server, input, output, stop))
+/// Caller of all requests of a stream, admitted before its first line.
+#[derive(Clone, Debug)]
+pub struct StreamCaller {
+    pub entered: AdmittedCaller,
+    /// Only server shown; `None` for the whole tree.
+    pub mount: Option<Segment>,
+    /// Spelling of names, where not by the client's own.
+    pub style: Option<Style>,
 }
 
-async fn served(server: Arc<McpServer>, mut input: Input, output: Output, stop: CancellationToken) {
-    let door =
-        Arc::new(Door { server, out: Lane::new(), session: Mutex::default(), in_flight: Mutex::default(), tasks: TaskTracker::new() });
+impl StreamCaller {
+    /// Makes the caller on our own standard input.
+    pub fn local() -> Self {
+        Self { entered: AdmittedCaller::local(), mount: None, style: None }
+    }
+
+    /// Makes the caller with a certificate of this name, for whom a server's names are those of the server itself.
+    pub fn certified(name: &str, mount: Segment) -> Self {
+        // Elsewhere, and without proof of an authority: a stream carries a name, and no certificate.
+        let party = Some(Party::tls(None, false));
+        let entered = AdmittedCaller {
+            principal: Principal::new(PrincipalKind::Certificate, name),
+            party,
+            by: By::Certificate,
+            ..AdmittedCaller::local()
+        };
+        Self { entered, mount: Some(mount), style: Some(Style::Dotted) }
+    }
+}
+
+/// Serves a client until its input ends or `stop` fires.
+pub fn serve(
+    server: Arc<McpServer>,
+    caller: StreamCaller,
+    input: Input,
+    output: Output,
+    stop: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    Box::pin(served(server, caller, input, output, stop))
+}
+
+async fn served(server: Arc<McpServer>, caller: StreamCaller, mut input: Input, output: Output, stop: CancellationToken) {
+    let (out, session, in_flight, tasks) = (Lane::new(), Mutex::default(), Mutex::default(), TaskTracker::new());
+    let door = Arc::new(Door { server, caller, out, session, in_flight, tasks });
     let writing = tokio::spawn(write(Arc::clone(&door.out), output));
     let mut lines = Lines::new(door.server.entrance.gate.limits().request_bytes);
     loop {
@@ -66,6 +105,7 @@ async fn served(server: Arc<McpServer>, mut input: Input, output: Output, stop: 
 
 struct Door {
     server: Arc<McpServer>,
+    caller: StreamCaller,
     out: Arc<Lane>,
     session: Mutex<Option<Arc<Session>>>,
     in_flight: Mutex<HashMap<Bytes, Cancel>>,
@@ -131,7 +171,8 @@ impl Door {
             return self.send(&request.id, &Answer::Error(refused.tell(banyan_model::Era::Stateless).object()));
         }
         let tree = self.server.entrance.gate.mounts.tree.load_full();
-        let caller = KnownClient::default().caller(&tree.config, &AdmittedCaller::local(), None, None, meta);
+        let StreamCaller { entered, mount, style } = &self.caller;
+        let caller = KnownClient::default().caller(&tree.config, entered, mount.as_ref(), *style, meta);
         if request.method == "subscriptions/listen" {
             let door = Arc::clone(self);
             // The answer waits for servers, and further lines must not wait for the answer.
@@ -179,7 +220,8 @@ impl Door {
 
     async fn initialize(self: &Arc<Self>, request: &Request) {
         let id = runtime::random::token().into();
-        let session = initialize::begin(&self.server, &AdmittedCaller::local(), &None, None, request, id);
+        let StreamCaller { entered, mount, style } = &self.caller;
+        let session = initialize::begin(&self.server, entered, mount, *style, request, id);
         session.stand_on(&self.out);
         // A client that reconnects may still answer questions from the connection before.
         session.number_from(u32::from_le_bytes(runtime::random::bytes()));

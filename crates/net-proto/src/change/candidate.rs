@@ -110,7 +110,7 @@ pub fn adopt(record: &ChangeRecord, author: Author<'_>, tried: TriedEdits, now: 
         failures: 0,
         is_unanswered: false,
     };
-    Ok(ChangeRecord { count, change: Some(change) })
+    Ok(ChangeRecord { count, change: Some(change), kept: record.last_confirmed() })
 }
 
 /// Edits of the open candidate of `who` so far.
@@ -126,7 +126,10 @@ pub fn edits_of(record: &ChangeRecord, who: &str, now: &Now) -> Result<Vec<Strin
 /// # Errors
 /// No candidate is open, or another owns the candidate.
 pub fn discard(record: &ChangeRecord, who: &str, now: &Now) -> Result<ChangeRecord, Fault> {
-    owned(record, who, now)?.ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no change to roll back"))?;
+    owned(record, who, now)?.ok_or_else(|| {
+        let way = if record.last_confirmed().is_some() { ": a confirmed one is undone by `confirmed: true`, or `--confirmed`" } else { "" };
+        Fault::new(Code::ConfigIncompatible, format!("there is no change to roll back{way}"))
+    })?;
     Ok(with(record, |change| change.phase = Phase::Discarded))
 }
 
@@ -167,11 +170,17 @@ fn owned<'a>(record: &'a ChangeRecord, who: &str, now: &Now) -> Result<Option<&'
     }
 }
 
+/// Owner of a change in a text for people. The word `token` with a colon would be taken for a secret, and hidden with what follows.
+pub fn owner_in_words(owner: &str) -> String {
+    owner.strip_prefix("token:").map_or_else(|| owner.to_owned(), |name| format!("`{name}` of the tokens"))
+}
+
 pub(super) fn locked(change: &DeviceChange, now: &Now) -> Fault {
     let seconds = change.lease.saturating_sub(now.wall) / 1000;
     let detail = format!(
         "locked: change {} is being made by {} for {seconds} s more; `banyan device take-over` makes it yours",
-        change.id, change.owner
+        change.id,
+        owner_in_words(&change.owner)
     );
     Fault::new(Code::AccessDenied, detail).retryable()
 }
@@ -180,7 +189,8 @@ pub(super) fn pending(change: &DeviceChange, now: &Now) -> Fault {
     let seconds = change.deadline.as_ref().map_or(0, |deadline| deadline.left(now).div_ceil(1000));
     let detail = format!(
         "locked: change {} of {} waits for its confirmation and is rolled back in {seconds} s; confirm it or roll it back first",
-        change.id, change.owner
+        change.id,
+        owner_in_words(&change.owner)
     );
     Fault::new(Code::AccessDenied, detail).retryable()
 }

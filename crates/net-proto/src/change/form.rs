@@ -58,6 +58,24 @@ impl ConfigForm {
         }
     }
 
+    /// Differences of a device from a change: where work of others can be told apart, only differences of the change itself.
+    pub fn lost(self, old: &str, new: &str, shown: &str) -> Vec<String> {
+        let differences = self.differences(new, shown);
+        match self {
+            Self::Lines | Self::Data | Self::Text => differences,
+            Self::Objects => {
+                let made: BTreeSet<String> = self.differences(new, old).into_iter().collect();
+                let are_all = made.len() < MOST_DIFFERENCES && differences.len() < MOST_DIFFERENCES;
+                differences.into_iter().filter(|line| !are_all || made.contains(line)).collect()
+            }
+            Self::Rows => {
+                let made = by_value(self.differences(old, new));
+                let present: BTreeSet<String> = by_value(self.differences(old, shown)).into_iter().collect();
+                made.into_iter().filter(|line| !present.contains(line)).collect()
+            }
+        }
+    }
+
     /// Checks that the old configuration runs: byte for byte, or node for node.
     pub fn is_restored(self, old: &str, shown: &str) -> bool {
         old == shown || (self != Self::Lines && self.differences(old, shown).is_empty())
@@ -146,5 +164,17 @@ mod tests {
         assert!(!ConfigForm::Objects.is_restored(old, "/a 1\n/b 9\n"));
         assert!(!ConfigForm::Objects.holds_part(old, new, "/a 1\n/b 9\n"));
         assert!(ConfigForm::Objects.holds_part(old, new, "/a 2\n/b 9\n"));
+    }
+
+    #[test]
+    fn nm_09_drift_of_others_takes_nothing_from_a_change() {
+        let (old, new) = ("/a 1\n/b 1\n", "/a 2\n/b 1\n");
+        assert!(ConfigForm::Objects.lost(old, new, "/a 2\n/b 9\n/c 1\n").is_empty());
+        assert_eq!(ConfigForm::Objects.lost(old, new, "/a 1\n/b 1\n"), ["-/a 2"]);
+        let port = |tag: &str, trunks: &str| format!("port e2\n in-bridge br0\n tag {tag}\n trunks {trunks}\n");
+        let (old, new) = (port("10", "1"), port("20", "1"));
+        assert!(ConfigForm::Rows.lost(&old, &new, &port("20", "1,7")).is_empty());
+        assert!(!ConfigForm::Rows.lost(&old, &new, &port("30", "1")).is_empty());
+        assert_eq!(ConfigForm::Lines.lost("a\n", "b\n", "b\nc\n"), ["+ c"]);
     }
 }

@@ -4,6 +4,8 @@
 use crate::fault::{Code, Fault};
 
 const JOB: &str = include_str!("job/job.sh");
+const ABLE: &str = include_str!("job/able.sh");
+const LOOK: &str = include_str!("job/look.sh");
 const ARM: &str = include_str!("job/arm.sh");
 const START: &str = include_str!("job/start.sh");
 /// First line of the answer of a shell.
@@ -52,6 +54,11 @@ impl FrrPrograms {
         )
     }
 
+    /// Script that looks whether the machine could hold a restore job, and starts none.
+    pub fn look(&self) -> String {
+        format!("{}{}", head(), self.filled(&format!("{ABLE}{LOOK}")))
+    }
+
     /// The job of the change with this name, of letters and digits.
     ///
     /// # Errors
@@ -61,6 +68,11 @@ impl FrrPrograms {
             return Err(Fault::new(Code::RollbackFailed, "the record has no usable name for the change on the device"));
         }
         Ok(RestoreJob { programs: self, token })
+    }
+
+    /// Directory of the path space below a directory of FRR, with its slash.
+    pub(super) fn below(&self) -> String {
+        self.pathspace.as_ref().map(|name| format!("{name}/")).unwrap_or_default()
     }
 
     fn vtysh(&self) -> String {
@@ -80,7 +92,8 @@ impl RestoreJob<'_> {
     /// Script that starts the job: after `seconds` it brings `old` back, which has to be what runs.
     pub fn arm(&self, seconds: u64, old: &str) -> String {
         let start = self.programs.filled(START).replace("@SECONDS@", &seconds.to_string());
-        format!("{}{}{}{start}", self.head(), self.programs.filled(ARM), self.files(old))
+        let able = self.programs.filled(&format!("{ABLE}{ARM}"));
+        format!("{}{able}{}{start}", self.head(), self.files(old))
     }
 
     /// Script that brings `new` to the device, where the job still waits.
@@ -179,7 +192,7 @@ pub fn job_answer(output: &str, wanted: &str) -> Result<(), Fault> {
     })
 }
 
-fn head() -> String {
+pub(super) fn head() -> String {
     format!("echo {SHELL}\nfull() {{ echo \"{WORD}full\"; exit 1; }}\n")
 }
 
@@ -196,7 +209,7 @@ fn here(file: &str, text: &str) -> String {
 }
 
 /// A text as one word of a shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
@@ -216,7 +229,7 @@ mod tests {
         let script = programs.validate("x\n", 3);
         assert!(script.find("trap 'rm -f \"$F\"' EXIT\n") < script.find("cat >\"$F\""), "{script}");
         let armed = programs.job("ab12").unwrap();
-        assert!(!armed.arm(3, "x\n").contains('@') && !armed.restore("x\n").contains('@'));
+        assert!(!armed.arm(3, "x\n").contains('@') && !armed.restore("x\n").contains('@') && !programs.look().contains('@'));
     }
 
     #[test]
@@ -224,6 +237,7 @@ mod tests {
         let code = |output: &str, wanted: &str| job_answer(output, wanted).map_err(|fault| fault.code);
         assert_eq!(code("log\nbanyan armed\n", "armed"), Ok(()));
         for (output, expected) in [
+            ("banyan able", Code::Unreachable),
             ("banyan lacks flock", Code::RollbackNotSupported),
             ("banyan full", Code::HardwareFailure),
             ("banyan gone", Code::RollbackNotSupported),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::ConfigForm;
 use super::text::revision;
+use super::undo::KeptChange;
 
 /// A moment, by both clocks of a machine: the wall clock, with jumps, and the time since the start of the machine, without.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,6 +181,9 @@ pub struct ChangeRecord {
     /// Changes so far.
     pub count: u64,
     pub change: Option<DeviceChange>,
+    /// The change confirmed last before `change`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptChange>,
 }
 
 impl ChangeRecord {

@@ -87,6 +87,8 @@ enum ChangeStep {
     KeepRolledBack,
     KeepOvertaken,
     KeepStuck,
+    /// Read the running configuration before a confirmation, on a device without a timer.
+    Verify,
     KeepConfirming,
     Confirm,
     Settle,
@@ -147,12 +149,16 @@ impl Transaction {
         Ok(Self { window: terms.window, persist: terms.persist.map(str::to_owned), ..Self::new(record, ChangeStep::Base) })
     }
 
-    /// Begins a confirmation.
+    /// Begins a confirmation of the change with this hash, or of any.
     ///
     /// # Errors
-    /// Nothing is pending, or the deadline is over.
-    pub fn confirm(record: &ChangeRecord, now: &Now) -> Result<Self, Fault> {
+    /// Nothing is pending, another change is, or the deadline is over.
+    pub fn confirm(record: &ChangeRecord, hash: Option<&str>, now: &Now) -> Result<Self, Fault> {
         let expired = || Fault::new(Code::ConfirmedCommitTimeout, "the window is over, and the old configuration is back or on its way");
+        if record.pending().is_some_and(|change| hash.is_some_and(|hash| hash != change.hash)) {
+            let detail = "the change that waits is not the one of the hash, so nothing was confirmed: look at its diff again";
+            return Err(Fault::new(Code::ConfigIncompatible, detail).at("hash"));
+        }
         match &record.change {
             // Sent before, so that only the device knows the outcome.
             Some(change) if change.phase == Phase::Confirming => return Ok(Self::settle(record.clone())),
@@ -176,11 +182,7 @@ impl Transaction {
         if record.change.as_ref().is_some_and(|change| change.persist.is_some()) {
             return Ok(Self::new(with(record, |change| change.phase = Phase::Confirming), ChangeStep::KeepConfirming));
         }
-        let record = with(record, |change| {
-            change.phase = Phase::Confirmed;
-            change.deadline = None;
-        });
-        Ok(Self::new(record, ChangeStep::KeepConfirmed))
+        Ok(Self::new(record.clone(), ChangeStep::Verify))
     }
 
     /// Goes on with a confirmation of unknown outcome: the device tells.
@@ -247,7 +249,9 @@ impl Transaction {
             | ChangeStep::KeepRefused
             | ChangeStep::KeepLost
             | ChangeStep::KeepConfirmed => Want::Keep(&self.record),
-            ChangeStep::Base | ChangeStep::ReadBack | ChangeStep::Look | ChangeStep::Compare | ChangeStep::Settle => Want::Read,
+            ChangeStep::Base | ChangeStep::ReadBack | ChangeStep::Look | ChangeStep::Compare | ChangeStep::Verify | ChangeStep::Settle => {
+                Want::Read
+            }
             ChangeStep::Confirm => Want::Confirm(change),
             ChangeStep::Arm => Want::Arm(change),
             ChangeStep::Apply => Want::Apply(change),
@@ -321,6 +325,7 @@ impl Transaction {
                 ChangeStep::Compare
             }
             (ChangeStep::Compare, StepResult::Failed(fault)) => self.unread(fault),
+            (ChangeStep::Verify, StepResult::Running(text)) => self.verified(&text, now),
             (ChangeStep::KeepConfirming, StepResult::Done) => ChangeStep::Confirm,
             (ChangeStep::Confirm, done) => {
                 self.refusal = if let StepResult::Failed(fault) = done { Some(fault) } else { None };

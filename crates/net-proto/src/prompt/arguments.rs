@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
-use super::{AUDIT, PING, PingState, PromptState, VLAN, VlanState, incompatible};
+use super::{AUDIT, CONTEXT, PING, PingState, PromptState, RESULTS, VLAN, VlanState, incompatible};
 use crate::fault::{Code, Fault};
 
 /// Bytes of a name: of a VRF, of a VLAN.
@@ -16,11 +16,33 @@ const MOST_PORTS: usize = 128;
 /// Highest identifier of IEEE 802.1Q.
 const HIGHEST_VLAN: i64 = 4094;
 
+/// Characters of a name from a client that a fault repeats.
+const SHOWN: usize = 64;
+
+/// Refuses arguments beyond those of the prompt: a client would take such arguments for heard.
+///
+/// # Errors
+/// -32602 with the argument and the arguments of the prompt.
+pub fn check_names(prompt: &str, given: &Map<String, Value>) -> Result<(), Fault> {
+    let own: &[&str] = match prompt {
+        PING => &["src", "dst", "vrf"],
+        VLAN => &["vlan_id", "name", "ports"],
+        AUDIT => &["profile"],
+        _ => return Ok(()),
+    };
+    let is_known = |name: &str| own.contains(&name) || [CONTEXT, RESULTS].contains(&name);
+    let Some(other) = given.keys().find(|name| !is_known(name)) else { return Ok(()) };
+    let shown: String = other.chars().take(SHOWN).collect();
+    let detail = format!("`{shown}` is no argument of {prompt}, which takes {}, {CONTEXT} and {RESULTS}", own.join(", "));
+    Err(invalid(detail).at(shown))
+}
+
 /// Reads the arguments of the prompt `name`.
 pub(super) fn read(name: &str, given: &Map<String, Value>) -> Result<PromptState, Fault> {
+    check_names(name, given)?;
     match name {
         PING => {
-            let vrf = optional(given, "vrf").map(|name| named(name, "vrf", LONGEST_NAME, "._-")).transpose()?;
+            let vrf = optional(given, "vrf")?.map(|name| named(name, "vrf", LONGEST_NAME, "._-")).transpose()?;
             Ok(PromptState::Ping(PingState::new(address(given, "src")?, address(given, "dst")?, vrf)))
         }
         VLAN => {
@@ -36,12 +58,16 @@ pub(super) fn read(name: &str, given: &Map<String, Value>) -> Result<PromptState
     }
 }
 
-fn optional<'a>(given: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    given.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+fn optional<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Fault> {
+    match given.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Some(_) => Err(invalid(format!("`{name}` is a text")).at(name)),
+    }
 }
 
 fn text<'a>(given: &'a Map<String, Value>, name: &str) -> Result<&'a str, Fault> {
-    optional(given, name).ok_or_else(|| invalid(format!("`{name}` is missing")))
+    optional(given, name)?.ok_or_else(|| invalid(format!("`{name}` is missing")))
 }
 
 fn address(given: &Map<String, Value>, name: &str) -> Result<IpAddr, Fault> {

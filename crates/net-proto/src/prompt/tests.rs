@@ -291,3 +291,23 @@ fn nm_07_a_call_that_failed_ends_the_prompt() {
         step.markdown
     );
 }
+
+#[test]
+fn nm_12_prompts_take_their_own_arguments_alone() {
+    for (prompt, arguments, why) in [
+        (PING, json!({ "src": "10.0.0.1", "dst": "10.0.0.2", "vrf": 7 }), "`vrf` is a text"),
+        (PING, json!({ "src": "10.0.0.1", "dst": "10.0.0.2", "vrf": ["red"] }), "`vrf` is a text"),
+        (PING, json!({ "src": "10.0.0.1", "dst": "10.0.0.2", "VRF": "red" }), "`VRF` is no argument of network.troubleshoot.ping-fail"),
+        (VLAN, json!({ "vlan_id": 1.5, "name": "x" }), "`vlan_id` is a whole number"),
+        (VLAN, json!({ "vlan_id": 5, "name": { "x": 1 } }), "`name` is a text"),
+        (VLAN, json!({ "vlan_id": 5, "name": "x", "ports": ["e1", 2] }), "`ports` is a list of interface names"),
+        (VLAN, json!({ "vlan_id": 5, "name": "x", "port": "e1" }), "which takes vlan_id, name, ports"),
+        (AUDIT, json!({ "profile": true }), "`profile` is a text"),
+    ] {
+        let fault = PromptState::begin(prompt, &given(&arguments)).unwrap_err();
+        assert!(fault.code == Code::InvalidParams && fault.detail.contains(why), "{prompt} {arguments}: {fault}");
+    }
+    let long = Map::from_iter([("x".repeat(1 << 20), Value::Null)]);
+    assert!(check_names(PING, &long).unwrap_err().detail.len() < 300);
+    assert!(PromptState::begin(PING, &given(&json!({ "src": "10.0.0.1", "dst": "10.0.0.2", "vrf": null, "results": "" }))).is_ok());
+}

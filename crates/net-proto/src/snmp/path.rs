@@ -223,6 +223,18 @@ pub fn settings_of(old: &str, new: &str) -> Result<Vec<SnmpSetting>, Fault> {
     Ok(settings)
 }
 
+/// The same settings as edits: paths and values.
+///
+/// # Errors
+/// A text holds no settings.
+pub fn values_of(old: &str, new: &str) -> Result<Vec<(String, Value)>, Fault> {
+    let (old, new) = (read(old)?, read(new)?);
+    let changed = new.into_iter().filter(|(oid, (_, given))| old.get(oid).is_some_and(|(_, before)| before != given));
+    changed
+        .map(|(_, (path, given))| serde_json::from_str(&given).map(|value| (path.clone(), value)).map_err(|_| unreadable(&path)))
+        .collect()
+}
+
 fn value_of(oid: &Oid, given: &str) -> Option<SnmpValue> {
     let (object, _) = object_of(oid)?;
     match (object.syntax, serde_json::from_str(given).ok()?) {

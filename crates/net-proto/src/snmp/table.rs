@@ -12,8 +12,9 @@ use crate::redact::MARK;
 /// Values of a column, by whole identifiers.
 type Column = BTreeMap<Oid, SnmpValue>;
 
-/// Columns of the interfaces (IF-MIB), and of their addresses (IP-MIB) by the present table and by the old one.
-const INTERFACES: [&[u32]; 10] = [
+/// Columns of the interfaces (IF-MIB), of their addresses (IP-MIB) by the present table and by the old one, and of their counters: those of
+/// 64 bits first, and those of 32 bits for devices without them.
+const INTERFACES: [&[u32]; 20] = [
     &[1, 3, 6, 1, 2, 1, 2, 2, 1, 2],
     &[1, 3, 6, 1, 2, 1, 2, 2, 1, 4],
     &[1, 3, 6, 1, 2, 1, 2, 2, 1, 6],
@@ -24,6 +25,27 @@ const INTERFACES: [&[u32]; 10] = [
     &[1, 3, 6, 1, 2, 1, 4, 34, 1, 5],
     &[1, 3, 6, 1, 2, 1, 4, 34, 1, 3],
     &[1, 3, 6, 1, 2, 1, 4, 20, 1, 2],
+    &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 6],
+    &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 10],
+    &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 7],
+    &[1, 3, 6, 1, 2, 1, 31, 1, 1, 1, 11],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 10],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 16],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 14],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 20],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 13],
+    &[1, 3, 6, 1, 2, 1, 2, 2, 1, 19],
+];
+/// Counters with the names of OpenConfig: the column, and the one that stands in where a device has no such column.
+const COUNTERS: [(usize, Option<usize>, &str); 8] = [
+    (10, Some(14), "in-octets"),
+    (11, Some(15), "out-octets"),
+    (12, None, "in-unicast-pkts"),
+    (13, None, "out-unicast-pkts"),
+    (16, None, "in-errors"),
+    (17, None, "out-errors"),
+    (18, None, "in-discards"),
+    (19, None, "out-discards"),
 ];
 /// Load of each processor (HOST-RESOURCES-MIB).
 const LOAD: &[u32] = &[1, 3, 6, 1, 2, 1, 25, 3, 3, 1, 2];
@@ -66,7 +88,7 @@ pub fn memory_columns() -> Vec<Oid> {
     oids(STORAGE)
 }
 
-/// The interfaces, each with `name`, `state`, `addresses` and `hardware-address`.
+/// The interfaces, each with `name`, `state`, `addresses`, `hardware-address`, and `counter-bits` where octets are counted.
 pub fn interfaces(columns: &[Column]) -> Vec<Value> {
     let cell = |column: usize, index: &[u32]| columns.get(column).and_then(|values| values.get(&Oid::new(INTERFACES[column]).with(index)));
     let mut addresses = addresses(columns);
@@ -78,6 +100,15 @@ pub fn interfaces(columns: &[Column]) -> Vec<Value> {
             let name = number(column).and_then(|number| names.iter().find(|(_, known)| *known == number));
             name.map_or_else(|| "UNKNOWN".to_owned(), |(name, _)| openconfig(name))
         };
+        let counter = |(column, narrow, name): &(usize, Option<usize>, &str)| {
+            let counted = cell(*column, index)
+                .or_else(|| cell((*narrow)?, index))
+                .filter(|value| matches!(value, SnmpValue::Counter(_) | SnmpValue::Counter64(_)));
+            counted.map(|counted| ((*name).to_owned(), of_any(counted)))
+        };
+        let counters: Map<String, Value> = COUNTERS.iter().filter_map(counter).collect();
+        let bits = if cell(10, index).is_some() { 64 } else { 32 };
+        let bits = counters.contains_key("in-octets").then_some(bits);
         let hardware = match cell(2, index) {
             Some(SnmpValue::Octets(bytes)) if !bytes.is_empty() => Some(hexadecimal(bytes)),
             _ => None,
@@ -91,9 +122,11 @@ pub fn interfaces(columns: &[Column]) -> Vec<Value> {
                 "ifindex": index,
                 "mtu": number(1),
                 "description": text(6),
+                "counters": (!counters.is_empty()).then_some(counters),
             },
             "addresses": addresses.remove(&index).unwrap_or_default(),
             "hardware-address": hardware,
+            "counter-bits": bits,
         })
     };
     indexes.map(facts).collect()
@@ -254,6 +287,20 @@ mod tests {
         columns[8].clear();
         columns[9] = column(INTERFACES[9], &[(&[10, 0, 0, 6], SnmpValue::Integer(2))]);
         assert_eq!(interfaces(&columns)[0]["addresses"][0]["ip"], "10.0.0.6");
+    }
+
+    #[test]
+    fn nm_03_octets_are_those_of_64_bits_where_counted() {
+        let mut columns = vec![Column::new(); INTERFACES.len()];
+        columns[0] = column(INTERFACES[0], &[(&[1], octets("new")), (&[2], octets("old")), (&[3], octets("mute"))]);
+        columns[10] = column(INTERFACES[10], &[(&[1], SnmpValue::Counter64(u64::MAX))]);
+        columns[14] = column(INTERFACES[14], &[(&[1], SnmpValue::Counter(7)), (&[2], SnmpValue::Counter(8))]);
+        columns[17] = column(INTERFACES[17], &[(&[1], SnmpValue::Counter(9)), (&[2], SnmpValue::Integer(10))]);
+        let found = interfaces(&columns);
+        assert_eq!(found[0]["state"]["counters"], json!({ "in-octets": u64::MAX, "out-errors": 9 }));
+        assert_eq!(found[1]["state"]["counters"], json!({ "in-octets": 8 }));
+        assert!(found[2]["state"]["counters"].is_null() && found[2]["counter-bits"].is_null());
+        assert_eq!((&found[0]["counter-bits"], &found[1]["counter-bits"]), (&json!(64), &json!(32)));
     }
 
     #[test]

@@ -14,8 +14,11 @@ pub(crate) fn network(site: &Site) -> Value {
     let has = |uri: &str| hello.as_ref().is_some_and(|hello| hello.has(uri));
     let modules = hello.as_ref().map(|hello| hello.modules().into_iter().map(|(module, _)| module).collect::<Vec<_>>());
     let (can_undo, datastores) = match &site.backend {
+        DeviceWay::Frr(frr) if frr.check_undo().is_err() => (false, vec!["running", "operational"]),
         DeviceWay::Frr(_) => (true, vec!["running", "candidate", "operational"]),
-        DeviceWay::Hosted(_) | DeviceWay::Bird(_) | DeviceWay::Ovs(_) => (true, vec!["running", "candidate"]),
+        DeviceWay::Hosted(frr) if frr.check_undo().is_err() => (false, vec!["running"]),
+        DeviceWay::Hosted(frr) => (frr.can_undo(), vec!["running", "candidate"]),
+        DeviceWay::Bird(_) | DeviceWay::Ovs(_) => (true, vec!["running", "candidate"]),
         DeviceWay::Ssh(ssh) if ssh.check_undo().is_ok() => (ssh.has_timer(), vec!["running", "candidate"]),
         DeviceWay::Ssh(_) => (false, vec!["running"]),
         DeviceWay::Snmp(snmp) => {

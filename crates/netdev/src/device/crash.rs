@@ -5,15 +5,11 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use net_proto::machine::{LONGEST_REPORT, MOST_REPORTS, crashed_at};
 use serde_json::{Value, json};
 
 use crate::clock::written;
 
-/// Directory of crash reports, made by FRR.
-pub(crate) const CRASHES: &str = "/var/tmp/frr";
-/// Most reports of a read, the newest ones, and bytes of each.
-const MOST: usize = 16;
-const LONGEST: u64 = 64 << 10;
 /// Most entries of the directory that are looked at.
 const MOST_ENTRIES: usize = 4_096;
 
@@ -27,15 +23,18 @@ pub(crate) fn reports(below: &Path, name: &str) -> Vec<Value> {
         // Others can write here as well, and a link would lead to any file of this machine.
         entry.file_type().ok()?.is_dir().then(|| (file.clone(), entry.path().join("crashlog")))
     });
-    let mut all: Vec<(u64, Value)> = of_daemon
-        .filter_map(|(file, path)| {
-            let text = report(&path)?;
-            let time = seconds(&text)?;
-            Some((time, json!({ "daemon": name, "report": file, "time": written(time * 1000), "text": text })))
-        })
-        .collect();
+    newest(name, of_daemon.filter_map(|(file, path)| Some((file, report(&path)?))))
+}
+
+/// The newest of reports with their names, the newest first; a report without a time counts as none.
+pub(super) fn newest(daemon: &str, reports: impl IntoIterator<Item = (String, String)>) -> Vec<Value> {
+    let timed = reports.into_iter().filter_map(|(file, text)| {
+        let time = crashed_at(&text)?;
+        Some((time, json!({ "daemon": daemon, "report": file, "time": written(time * 1000), "text": text })))
+    });
+    let mut all: Vec<(u64, Value)> = timed.collect();
     all.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-    all.into_iter().take(MOST).map(|(_, report)| report).collect()
+    all.into_iter().take(MOST_REPORTS).map(|(_, report)| report).collect()
 }
 
 fn report(path: &Path) -> Option<String> {
@@ -43,13 +42,8 @@ fn report(path: &Path) -> Option<String> {
     let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags.bits()).ok()?).open(path).ok()?;
     let mut bytes = Vec::new();
     file.metadata().ok()?.is_file().then_some(())?;
-    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    file.take(LONGEST_REPORT).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Time of a crash, in seconds since 1970: `Received signal 11 at 1795548348 (…)`.
-fn seconds(text: &str) -> Option<u64> {
-    text.split(" at ").nth(1)?.split(' ').next()?.parse().ok().filter(|time| *time < 1 << 40)
 }
 
 #[cfg(test)]

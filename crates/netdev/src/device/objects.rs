@@ -3,7 +3,7 @@
 use mcp_server::Arguments;
 use net_proto::fault::{Code, Fault};
 use net_proto::role::DeviceAction;
-use net_proto::snmp::{interface_columns, interfaces, memory, memory_columns, named, processor_columns, processors};
+use net_proto::snmp::{memory, memory_columns, named, processor_columns, processors};
 use serde_json::{Value, json};
 
 use super::tools::{answer, text};
@@ -14,17 +14,11 @@ use crate::snmp::Snmp;
 const CPU: &str = "system/cpu-utilization";
 const MEMORY: &str = "system/memory-summary";
 
-/// Type, data and metadata of a resource that is read over SNMP; `None`: the resource is none of these, or the device has no such interface.
+/// Type, data and metadata of a resource that is read over SNMP; `None`: the resource is none of these.
 pub(super) async fn content(snmp: &Snmp, path: &str) -> Result<Option<(Value, Value)>, Fault> {
     // Some agents measure for a minute before they tell a load.
     let absent = |what: &str| Fault::new(Code::ConfigIncompatible, format!("the device tells nothing of {what} over SNMP")).retryable();
     match path {
-        "interfaces" => {
-            let mut all = interfaces(&snmp.walk(interface_columns()).await?);
-            all.iter_mut().for_each(|one| drop(hardware(one)));
-            let data = json!({ "openconfig-interfaces:interfaces": { "interface": all } });
-            Ok(Some((data, json!({ "unit": { "mtu": "bytes" } }))))
-        }
         CPU => {
             let (load, count) = processors(&snmp.walk(processor_columns()).await?).ok_or_else(|| absent("processors"))?;
             let mut meta = cpu_meta();
@@ -35,17 +29,7 @@ pub(super) async fn content(snmp: &Snmp, path: &str) -> Result<Option<(Value, Va
             let memory = memory(&snmp.walk(memory_columns()).await?).ok_or_else(|| absent("main memory"))?;
             Ok(Some((memory, memory_meta())))
         }
-        _ => {
-            let Some(name) = path.strip_prefix("interface/") else { return Ok(None) };
-            let name = name.replace("%2F", "/").replace("%2f", "/");
-            let all = interfaces(&snmp.walk(interface_columns()).await?);
-            let Some(mut one) = all.into_iter().find(|one| one["name"] == name) else { return Ok(None) };
-            let mut meta = json!({ "unit": { "mtu": "bytes" } });
-            if let Some(address) = hardware(&mut one).filter(|address| !address.is_null()) {
-                meta["hardware-address"] = address;
-            }
-            Ok(Some((json!({ "openconfig-interfaces:interface": one }), meta)))
-        }
+        _ => Ok(None),
     }
 }
 
@@ -59,14 +43,9 @@ pub(super) fn memory_meta() -> Value {
     json!({ "unit": "bytes", "precision": 1024 })
 }
 
-/// Takes the address of the hardware out of an interface.
-fn hardware(interface: &mut Value) -> Option<Value> {
-    interface.as_object_mut()?.remove("hardware-address")
-}
-
 /// Checks for a resource that `content` reads.
 pub(super) fn is_one(path: &str) -> bool {
-    matches!(path, "interfaces" | CPU | MEMORY) || path.starts_with("interface/")
+    matches!(path, CPU | MEMORY)
 }
 
 /// Reads objects by a path.

@@ -6,7 +6,7 @@ use net_proto::change::{Edits, Phase, text::revision};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::tools::{answer, bulk, commands, text};
+use super::tools::{answer, bulk, commands, hash, is_confirmation, is_undo, text};
 use super::yang;
 use crate::bulk::Bulk;
 use crate::site::{Preview, Site};
@@ -58,6 +58,7 @@ pub(super) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
         }
         "network.preview.edit" => Ok(described(about, &yang::foresee(site, &site.caller, arguments).await?)),
         "network.preview.commit" => commit(site, arguments).await,
+        "network.preview.rollback" if is_undo(arguments)? => Ok(described(about, &site.foresee_undo(&site.caller).await?)),
         _ => {
             let (shown, _) = site.candidate_on().await?;
             let is_open = shown.change.phase == Phase::Open;
@@ -68,17 +69,21 @@ pub(super) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Resu
 }
 
 async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
+    let is_confirmation = is_confirmation(arguments)?;
     let (shown, running) = site.candidate_on().await?;
-    if arguments.get("confirm").and_then(Value::as_bool) == Some(true) {
-        return Ok(described("Keeps what was applied:", &shown));
+    if is_confirmation {
+        return match hash(arguments) {
+            Some(hash) if hash != shown.change.hash => Err(another()),
+            Some(_) | None => Ok(described("Keeps what was applied:", &shown)),
+        };
     }
     // Without the hash, another candidate could take the place of this one between the preview and the commit.
-    let Some(hash) = arguments.get("hash").and_then(Value::as_str) else {
+    let Some(hash) = hash(arguments) else {
         let detail = "a commit is previewed with its `hash` alone, which the tool that made the candidate answered";
         return Err(Fault::new(Code::InvalidParams, detail));
     };
     if hash != shown.change.hash {
-        return Err(Fault::new(Code::ConfigIncompatible, "the candidate is not the one of the hash: look at its diff again"));
+        return Err(another());
     }
     let seconds = arguments.get("confirmed").and_then(Value::as_u64).unwrap_or(site.settings.confirm_within);
     let base = revision(&running);
@@ -88,6 +93,10 @@ async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
         String::new()
     };
     Ok(described(&format!("Applies this for {seconds} s, and takes it back unless it is confirmed.{drift}"), &shown))
+}
+
+fn another() -> Fault {
+    Fault::new(Code::ConfigIncompatible, "the candidate is not the one of the hash: look at its diff again").at("hash")
 }
 
 /// Result of a preview: the same text for the same candidate on the same running configuration, secrets included.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mcp_server::{Question, Refusal, Request, arguments};
 use net_proto::fault::{Code, Fault};
-use net_proto::prompt::{CONTEXT, CallAnswer, PromptDevice, PromptState, PromptStep, RESULTS, completions};
+use net_proto::prompt::{CONTEXT, CallAnswer, PromptDevice, PromptState, PromptStep, RESULTS, check_names, completions};
 use serde_json::{Map, Value, json};
 
 use super::reads::parsed;
@@ -28,6 +28,9 @@ pub(crate) struct PromptErrand<'a> {
 impl PromptErrand<'_> {
     /// The next step of the prompt `name`.
     pub(crate) async fn step(&self, name: &str, params: &Map<String, Value>) -> Result<PromptStep, Fault> {
+        if params.get("arguments").is_some_and(|given| !given.is_object() && !given.is_null()) {
+            return Err(invalid("`arguments` is an object with an argument a member".to_owned()));
+        }
         let given = arguments(params);
         let member = |name: &str| params.get(name).or_else(|| given.get(name)).or_else(|| self.request.meta.get(name));
         let Some(context) = member(CONTEXT).filter(|context| !matches!(context.as_str(), Some(""))) else {
@@ -35,6 +38,7 @@ impl PromptErrand<'_> {
             let running = self.running(&state).await?;
             return state.first(self.device(running.as_deref()));
         };
+        check_names(name, &given)?;
         let state = PromptState::from_handle(context.as_str().unwrap_or_default())?;
         if state.prompt_name() != name {
             return Err(invalid(format!("`{CONTEXT}` is of the prompt {}", state.prompt_name())));

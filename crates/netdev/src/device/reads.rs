@@ -1,16 +1,18 @@
 //! The resources of a device: contents of URIs, read from the device at the moment of the call. Hides secrets; changes nothing.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::sync::Arc;
 
 use net_proto::fault::{Code, Fault};
+use net_proto::interfaces::InterfaceTable;
 use net_proto::role::DeviceAction;
 use serde_json::{Value, json};
 
-use super::{capabilities, crash, machine, objects, routes, streams, switch};
+use super::{capabilities, interfaces, machine, objects, routes, streams};
 use crate::clock::{now, written};
 use crate::log;
 use crate::site::Site;
+use crate::way::DeviceWay;
 
 const DATA: &str = "application/yang-data+json";
 /// Type of the lines of a log.
@@ -36,7 +38,7 @@ pub(crate) fn resources(site: &Site) -> Vec<Value> {
         meta["readOnly"] = true.into();
         meta
     };
-    let is_machine = site.backend.is_local();
+    let is_machine = machine::find(site).is_some();
     let cpu = if is_machine { machine::cpu_meta() } else { objects::cpu_meta() };
     let memory = if is_machine { machine::memory_meta() } else { objects::memory_meta() };
     let mut all = vec![
@@ -65,6 +67,7 @@ pub(crate) fn templates(site: &Site) -> Vec<Value> {
         template("interface/{+name}", "interface", DATA),
         template("log/syslog/last{count}", "syslog", "text/plain;charset=utf-8"),
         template("file/{slot}/crashinfo", "crashinfo", "application/json"),
+        template("interfaces{?cursor}", "interfaces-page", DATA),
         template("routing/ipv4/route-table{?cursor}", "ipv4-routes-page", DATA),
         template("routing/ipv6/route-table{?cursor}", "ipv6-routes-page", DATA),
     ];
@@ -72,25 +75,27 @@ pub(crate) fn templates(site: &Site) -> Vec<Value> {
     all
 }
 
-/// Does the device have this? Interfaces and routes are read as FRR's JSON; load, logs and files of the start are those of this machine.
+/// Does the device have this? Routes are read as FRR's JSON; load, logs and files of the start are those of a machine that can be asked.
 fn is_served(site: &Site, uri: &str) -> bool {
     let path = uri.strip_prefix("network:///").unwrap_or(uri);
-    let begins = |beginnings: &[&str]| beginnings.iter().any(|begin| path.starts_with(begin));
-    if (site.backend.snmp().is_some() && begins(&["interface", "system/"])) || (site.backend.ovs().is_some() && begins(&["interface"])) {
-        return true;
-    }
-    if begins(&["stream/", "log/"]) {
-        let has_log = site.backend.is_local() || site.intake.syslog.is_some();
-        return match uri {
+    let is_frr = matches!(site.backend, DeviceWay::Frr(_) | DeviceWay::Hosted(_));
+    match path.split(['/', '{', '?']).next().unwrap_or_default() {
+        "interface" | "interfaces" => interfaces::are_told(site),
+        "routing" => site.backend.has_command_line() && site.dialect.is_frr(),
+        "system" => machine::find(site).is_some() || site.backend.snmp().is_some(),
+        "log" => is_frr || site.intake.syslog.is_some(),
+        "stream" => match uri {
             streams::TRAPS => site.intake.traps.is_some(),
             streams::EVENTS => streams::has_events(site),
-            _ => has_log,
-        };
-    }
-    match begins(&["interface", "routing/"]) {
-        true => site.backend.has_command_line() && site.dialect.is_frr(),
-        false if path == "file/candidate-config" => site.backend.check_undo().is_ok(),
-        false => site.backend.is_local() || begins(&["file/running-config", "capabilities"]),
+            _ => site.backend.is_local() || site.intake.syslog.is_some(),
+        },
+        "file" => match path {
+            "file/candidate-config" => site.backend.check_undo().is_ok(),
+            "file/startup-config" => machine::has_startup(site),
+            "file/running-config" => true,
+            _ => is_frr,
+        },
+        _ => path == "capabilities",
     }
 }
 
@@ -105,12 +110,14 @@ pub(crate) struct ResourceContent {
     pub(crate) result: Value,
     /// All of the content, also where the result is the first of several pages, without time stamps of the read.
     pub(crate) whole: String,
+    /// Counters of the content, which change all the time.
+    pub(crate) counters: String,
 }
 
 /// Answers of a device, each asked for once: of one read, or of one round over many resources.
 pub(crate) struct Answers<'a> {
     site: &'a Site,
-    tables: BTreeMap<&'static str, Result<Value, Fault>>,
+    tables: BTreeMap<String, Result<Option<Arc<InterfaceTable>>, Fault>>,
 }
 
 impl<'a> Answers<'a> {
@@ -124,11 +131,18 @@ impl<'a> Answers<'a> {
         if path == IPV4 || path == IPV6 {
             self.site.may_show(routes_command(path))?;
             let (page, next, whole) = routes::look(&self.site.backend, path == IPV6).await?;
-            return Ok(Some(ResourceContent { result: structured(self.site, uri, DATA, (page, json!({})), next), whole }));
+            let result = structured(self.site, uri, DATA, (page, json!({})), next);
+            return Ok(Some(ResourceContent { result, whole, counters: String::new() }));
+        }
+        if interfaces::is_one(path) {
+            let Some(result) = self.read(uri, None).await? else { return Ok(None) };
+            let table = self.table(path).await?;
+            let marks = table.map(|table| table.marks(interfaces::named(path).as_deref()));
+            return Ok(marks.map(|marks| ResourceContent { result, whole: marks.states, counters: marks.counters }));
         }
         let Some(result) = self.read(uri, None).await? else { return Ok(None) };
         let whole = result["contents"][0]["text"].as_str().unwrap_or_default().to_owned();
-        Ok(Some(ResourceContent { result, whole }))
+        Ok(Some(ResourceContent { result, whole, counters: String::new() }))
     }
 
     /// Whole result of reading a URI; `None` for an unknown URI.
@@ -138,6 +152,7 @@ impl<'a> Answers<'a> {
             return Ok(None);
         }
         let (path, query) = parts(uri);
+        let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
         may_follow(self.site, matches!(uri, streams::TRAPS | streams::EVENTS))?;
         if let Some(snmp) = self.site.backend.snmp().filter(|_| objects::is_one(path)) {
             may_follow(self.site, true)?;
@@ -145,11 +160,9 @@ impl<'a> Answers<'a> {
             let content = objects::content(snmp, path).await?;
             return Ok(content.map(|content| structured(self.site, uri, kind, content, None)));
         }
-        if let Some(ovs) = self.site.backend.ovs().filter(|_| switch::is_one(path)) {
-            self.site.may_show("show interface")?;
-            return Ok(switch::content(ovs, path).await?.map(|content| structured(self.site, uri, DATA, content, None)));
+        if interfaces::is_one(path) {
+            return self.interfaces(uri, cursor).await;
         }
-        let cursor = cursor.or_else(|| query.split('&').find_map(|part| part.strip_prefix("cursor=")));
         let (kind, data, next, meta) = match path {
             "capabilities" => {
                 if let Ok(netconf) = self.site.backend.netconf() {
@@ -157,34 +170,30 @@ impl<'a> Answers<'a> {
                 }
                 (JSON, capabilities::network(self.site), None, json!({}))
             }
-            "interfaces" => {
-                let all = self.table("show interface json").await?;
-                let all: Vec<Value> = all.as_object().into_iter().flatten().map(|(name, facts)| interface(name, facts)).collect();
-                (DATA, json!({ "openconfig-interfaces:interfaces": { "interface": all } }), None, interface_meta(&Value::Null))
-            }
             IPV4 | IPV6 => {
                 self.site.may_show(routes_command(path))?;
                 let (page, next) = routes::read(&self.site.backend, path == IPV6, cursor).await?;
                 (DATA, page, next, json!({}))
             }
-            "system/cpu-utilization" => (JSON, machine::cpu().await?, None, machine::cpu_meta()),
-            "system/memory-summary" => (JSON, machine::memory()?, None, machine::memory_meta()),
+            "system/cpu-utilization" => {
+                let Some(machine) = machine::find(self.site) else { return Ok(None) };
+                let (load, meta) = machine.cpu().await?;
+                (JSON, load, None, meta)
+            }
+            "system/memory-summary" => {
+                let Some(machine) = machine::find(self.site) else { return Ok(None) };
+                (JSON, machine.memory().await?, None, machine::memory_meta())
+            }
             _ => match path.split_once('/') {
-                Some(("interface", name)) => {
-                    let name = name.replace("%2F", "/").replace("%2f", "/");
-                    let all = self.table("show interface json").await?;
-                    let Some(facts) = all.get(&name) else { return Ok(None) };
-                    (DATA, json!({ "openconfig-interfaces:interface": interface(&name, facts) }), None, interface_meta(facts))
-                }
                 Some(("file", name)) if name.ends_with(CRASHINFO) => {
-                    let daemon = crashed(name).unwrap_or_default();
-                    let reports = crash::reports(Path::new(crash::CRASHES), daemon);
+                    let (daemon, Some(machine)) = (crashed(name).unwrap_or_default(), machine::find(self.site)) else { return Ok(None) };
+                    let reports = machine.crashes(daemon).await?;
                     let time = reports.first().map_or(Value::Null, |newest| newest["time"].clone());
                     (JSON, reports.into(), None, json!({ "hardware-slot": daemon, "sourceTime": time }))
                 }
                 Some(("file", name)) => {
                     let text = file(self.site, name).await?;
-                    return Ok(Some(plain(uri, "text/plain", &text, json!({ "sourceTime": changed_at(self.site, name) }))));
+                    return Ok(Some(plain(uri, "text/plain", &text, json!({ "sourceTime": written_at(self.site, name) }))));
                 }
                 Some(_) if matches!(uri, streams::TRAPS | streams::EVENTS) => {
                     let inbox = streams::inbox(self.site, uri);
@@ -197,13 +206,27 @@ impl<'a> Answers<'a> {
         Ok(Some(structured(self.site, uri, kind, (data, meta), next)))
     }
 
-    async fn table(&mut self, command: &'static str) -> Result<Value, Fault> {
-        self.site.may_show(command)?;
-        if let Some(known) = self.tables.get(command) {
+    async fn interfaces(&mut self, uri: &str, cursor: Option<&str>) -> Result<Option<Value>, Fault> {
+        let (path, _) = parts(uri);
+        let Some(table) = self.table(path).await? else { return Ok(None) };
+        let (data, meta, next) = match interfaces::named(path) {
+            None => table.page(cursor)?,
+            Some(name) => {
+                let Some((data, meta)) = table.find(&name) else { return Ok(None) };
+                (data, meta, None)
+            }
+        };
+        Ok(Some(structured(self.site, uri, DATA, (data, meta), next)))
+    }
+
+    /// Interfaces behind a path: over NETCONF the named one, elsewhere all.
+    async fn table(&mut self, path: &str) -> Result<Option<Arc<InterfaceTable>>, Fault> {
+        let place = if self.site.backend.netconf().is_ok() { path } else { "interfaces" };
+        if let Some(known) = self.tables.get(place) {
             return known.clone();
         }
-        let table = self.site.backend.exec(command).await.and_then(|text| parsed(&text));
-        self.tables.insert(command, table.clone());
+        let table = interfaces::table(self.site, place).await.map(|table| table.map(Arc::new));
+        self.tables.insert(place.to_owned(), table.clone());
         table
     }
 }
@@ -252,6 +275,11 @@ fn crashed(name: &str) -> Option<&str> {
     is_plain.then_some(daemon)
 }
 
+/// Does a resource depend on the hello of a device?
+pub(super) fn needs_hello(uri: &str) -> bool {
+    interfaces::is_one(parts(uri).0)
+}
+
 /// Path and query of a URI.
 fn parts(uri: &str) -> (&str, &str) {
     let path = uri.strip_prefix(SCHEME).unwrap_or_default();
@@ -263,7 +291,7 @@ pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     site.may_read_whole()?;
     let text = match name {
         "running-config" => site.backend.running().await?,
-        "startup-config" if site.backend.is_local() => startup(site)?,
+        "startup-config" if machine::has_startup(site) => startup(site).await?,
         "candidate-config" if site.backend.check_undo().is_ok() => site.candidate().await?.change.candidate,
         _ => {
             return Err(Fault::new(
@@ -276,21 +304,15 @@ pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     Ok(site.redactor.text(&text))
 }
 
-/// File of the configuration that FRR starts with.
-fn startup_file(site: &Site) -> String {
-    let below = site.settings.pathspace.as_deref().map(|name| format!("{name}/")).unwrap_or_default();
-    format!("/etc/frr/{below}frr.conf")
+/// Time of the last write to a configuration, where the device keeps one.
+fn written_at(site: &Site, name: &str) -> Option<String> {
+    machine::find(site).filter(|_| name == "startup-config")?.startup_written()
 }
 
-/// Time of the last change of a configuration, where the device keeps one.
-fn changed_at(site: &Site, name: &str) -> Option<String> {
-    let changed = (name == "startup-config").then(|| std::fs::metadata(startup_file(site)).ok()?.modified().ok()).flatten()?;
-    Some(written(u64::try_from(changed.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis()).ok()?))
-}
-
-fn startup(site: &Site) -> Result<String, Fault> {
-    let path = startup_file(site);
-    std::fs::read_to_string(&path).map_err(|error| Fault::new(Code::ConfigIncompatible, format!("{path}: {error}")).at("startup-config"))
+/// Configuration that the device starts with.
+async fn startup(site: &Site) -> Result<String, Fault> {
+    let machine = machine::find(site).filter(|_| machine::has_startup(site));
+    machine.ok_or_else(|| Fault::new(Code::ConfigIncompatible, "this device shows no startup configuration here"))?.startup().await
 }
 
 async fn log(site: &Site, uri: &str) -> Result<Value, Fault> {
@@ -301,43 +323,14 @@ async fn log(site: &Site, uri: &str) -> Result<Value, Fault> {
     if let Some(inbox) = streams::inbox(site, uri) {
         return streams::read(site, uri, inbox);
     }
-    let lines = log::last(&log::path(site).await?, count)?;
-    let time = lines.iter().rev().find_map(|(_, message)| u64::try_from(message.time?).ok()).map(written);
+    let Some(machine) = machine::find(site) else {
+        return Err(Fault::new(Code::ConfigIncompatible, "this device shows no log here").at(uri));
+    };
+    let lines = machine.log(&log::path(site).await?, count).await?;
+    let time = lines.iter().rev().find_map(|line| u64::try_from(log::message(line).time?).ok()).map(written);
     // Line by line: no line hides others behind words that look like the begin of a key.
-    let text: String = lines.iter().map(|(line, _)| format!("{}\n", site.redactor.text(line))).collect();
+    let text: String = lines.iter().map(|line| format!("{}\n", site.redactor.text(line))).collect();
     Ok(plain(uri, LOG, &text, json!({ "sourceTime": time, "lines": lines.len() })))
-}
-
-/// Units, and attributes of the hardware of an interface.
-fn interface_meta(facts: &Value) -> Value {
-    let mut meta = json!({ "unit": { "mtu": "bytes" } });
-    if let Some(address) = facts.get("hardwareAddress") {
-        meta["hardware-address"] = address.clone();
-        meta["hardware-type"] = facts["type"].clone();
-    }
-    meta
-}
-
-fn interface(name: &str, facts: &Value) -> Value {
-    let status = |key: &str| facts[key].as_str().map(str::to_uppercase);
-    let admin = status("administrativeStatus");
-    // FRR says nothing of the link of an interface that is shut down.
-    let oper = status("operationalStatus").or_else(|| admin.clone().filter(|admin| admin == "DOWN"));
-    let addresses = facts["ipAddresses"].as_array().into_iter().flatten().filter_map(|one| one["address"].as_str()).map(|address| {
-        let (ip, length) = address.split_once('/').unwrap_or((address, ""));
-        json!({ "ip": ip, "prefix-length": length.parse::<u8>().ok() })
-    });
-    json!({
-        "name": name,
-        "state": {
-            "admin-status": admin.as_deref().unwrap_or("UNKNOWN"),
-            "oper-status": oper.as_deref().unwrap_or("UNKNOWN"),
-            "ifindex": facts["index"],
-            "mtu": facts["mtu"],
-            "description": facts.get("description"),
-        },
-        "addresses": addresses.collect::<Vec<_>>(),
-    })
 }
 
 pub(crate) fn parsed(text: &str) -> Result<Value, Fault> {

@@ -55,14 +55,17 @@ pub(super) fn has_events(site: &Site) -> bool {
     site.backend.netconf().ok().and_then(Netconf::hello).is_some_and(|hello| hello.has(NOTIFICATION))
 }
 
-/// Begins to receive the stream of a URI where nothing is received before the first reader.
+/// Asks for what has to be known before a URI is read: the hello of a device over NETCONF. Begins to receive the stream of a URI where nothing is
+/// received before the first reader.
 ///
 /// # Errors
 /// The device has never said hello, and can't be asked.
 pub(super) async fn begin(site: &Site, uri: &str) -> Result<(), Fault> {
-    let (EVENTS, Ok(netconf)) = (uri, site.backend.netconf()) else { return Ok(()) };
-    netconf.greeted().await?;
-    if has_events(site) {
+    let Ok(netconf) = site.backend.netconf() else { return Ok(()) };
+    if uri == EVENTS || reads::needs_hello(uri) {
+        netconf.greeted().await?;
+    }
+    if uri == EVENTS && has_events(site) {
         site.intake.events.begin(netconf).await;
     }
     Ok(())

@@ -5,7 +5,7 @@ use net_proto::change::{DeviceChange, Edits};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Value, json};
 
-use super::{preview, reads, yang};
+use super::{preview, reads, shape, yang};
 use crate::bulk::Bulk;
 use crate::clock::{now, written};
 use crate::site::{Preview, Settler, Site};
@@ -59,15 +59,16 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
             json!({
                 "confirmed": { "type": "integer", "minimum": 1, "description": "Seconds until it is rolled back" },
                 "confirm": { "type": "boolean", "description": "true: keeps what was applied" },
-                "hash": text("The hash that the diff was shown with; another candidate is refused"),
+                "hash": text("The hash that the diff was shown with; another candidate, or another change to keep, is refused"),
             }),
             json!([]),
             &writes(true),
         ),
         tool(
             NAMES[5],
-            "Brings the old configuration back before its time, or lets go of the candidate",
-            json!({}),
+            "Brings the old configuration back before its time, or lets go of the candidate. With confirmed: true, makes the configuration \
+                from before the last confirmed change the candidate, and shows the diff that a commit would apply",
+            json!({ "confirmed": { "type": "boolean", "description": "true: undoes the last confirmed change, by a new one" } }),
             json!([]),
             &writes(true),
         ),
@@ -81,6 +82,8 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         ),
     ];
     let absent: &[usize] = match &site.backend {
+        DeviceWay::Frr(frr) if frr.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
+        DeviceWay::Hosted(frr) if frr.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
         DeviceWay::Frr(_) | DeviceWay::Hosted(_) | DeviceWay::Ovs(_) => &[2, 3],
         DeviceWay::Ssh(ssh) if ssh.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
         DeviceWay::Ssh(ssh) if ssh.has_candidate() => &[2, 3, 7],
@@ -105,26 +108,20 @@ pub(crate) fn is_read(tool: &str) -> bool {
     matches!(tool, "network.cli.exec" | "network.yang.get" | "network.file.pull") || preview::is_preview(tool)
 }
 
-/// Refuses arguments that the tool does not have: a reader of the call would take them for something that is done.
+/// Refuses arguments beyond the schema of the tool: rules judge by the schema, and a reader of the call would take the rest for something done.
 fn known(site: &Site, tool: &str, arguments: &Arguments) -> Result<(), Fault> {
     let all = definitions(site);
     let definition = all.iter().find(|definition| definition["name"] == tool);
-    let properties = definition.and_then(|definition| definition["inputSchema"]["properties"].as_object());
-    let spellings: &[&str] = match tool {
-        "network.cli.exec" => &["command"],
-        "network.cli.configure" | "network.preview.configure" => &["lines"],
-        _ => &[],
-    };
-    let is_known = |name: &String| properties.is_none_or(|known| known.contains_key(name)) || spellings.contains(&name.as_str());
-    match arguments.keys().find(|name| !is_known(name)) {
-        Some(other) => Err(invalid(&format!("`{other}` is no argument of {tool}"))),
-        None => Ok(()),
-    }
+    definition.map_or(Ok(()), |definition| shape::check(tool, &definition["inputSchema"], arguments))
 }
 
 /// Calls a tool.
 pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
     known(site, tool, arguments)?;
+    if !is_read(tool) && site.backend.check_undo().is_err() {
+        // What was missing may be there by now.
+        site.backend.look().await;
+    }
     if preview::is_preview(tool) { preview::call(site, tool, arguments).await } else { act(site, tool, arguments).await }
 }
 
@@ -135,12 +132,13 @@ async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fa
             let commands = commands(arguments)?;
             Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands), bulk(arguments)?).await?))
         }
-        "network.commit" if arguments.get("confirm").and_then(Value::as_bool) == Some(true) => {
-            let is_saved = site.confirm(Settler::Caller(&site.caller)).await?;
+        "network.commit" if is_confirmation(arguments)? => {
+            let is_saved = site.confirm(Settler::Caller(&site.caller), hash(arguments)).await?;
             let text = if is_saved { "Confirmed, and saved." } else { "Confirmed, but not saved: it is gone when the device restarts." };
             Ok(answer(text, json!({ "status": "confirmed", "saved": is_saved })))
         }
         "network.commit" => commit(site, arguments).await,
+        "network.rollback" if is_undo(arguments)? => Ok(shown(site, &site.undo(&site.caller).await?)),
         "network.rollback" => {
             site.roll_back(Settler::Caller(&site.caller)).await?;
             Ok(answer("The old configuration runs.", json!({ "status": "rolled-back" })))
@@ -166,20 +164,32 @@ async fn push(site: &Site, name: &str, whole: &str) -> Result<Value, Fault> {
     Ok(shown(site, &site.edit(&site.caller, Edits::Whole(whole.to_owned()), Bulk::Single).await?))
 }
 
+/// Schema of the parameters of `resources/write`, for which MCP has none.
+pub(super) fn write_schema() -> Value {
+    let (text, meta) = (json!({ "type": "string" }), json!({ "description": "Of MCP: names no configuration" }));
+    let members = json!({ "uri": text, "mimeType": text, "text": text, "_meta": meta });
+    let item = json!({ "type": "object", "properties": members, "required": ["text"], "additionalProperties": false });
+    let contents = json!({ "type": "array", "items": item, "minItems": 1, "maxItems": 1 });
+    let params = json!({ "uri": text, "contents": contents, "_meta": meta });
+    json!({ "type": "object", "properties": params, "required": ["uri", "contents"], "additionalProperties": false })
+}
+
 /// Writes a resource: the same as pushing a file of its name.
 pub(crate) async fn write(site: &Site, params: &Arguments) -> Result<Value, Fault> {
+    shape::check("resources/write", &write_schema(), params)?;
     let uri = text(params, "uri")?;
     let name = uri.strip_prefix("network:///file/").filter(|name| matches!(*name, "candidate-config" | "startup-config"));
     let name = name.ok_or_else(|| invalid("network:///file/candidate-config and network:///file/startup-config can be written"))?;
-    let of = |holder: &Value| holder.get("text").or_else(|| holder.get("data")).and_then(Value::as_str).map(str::to_owned);
-    let listed = params.get("contents").and_then(|contents| of(contents.get(0).unwrap_or(contents)));
-    let beside = ["text", "data", "content"].into_iter().find_map(|name| params.get(name)?.as_str().map(str::to_owned));
-    let whole = listed.or(beside).ok_or_else(|| invalid("`contents` holds one item with the configuration as `text`"))?;
-    push(site, name, &whole).await
+    let item = params.get("contents").and_then(|contents| contents.get(0)).unwrap_or(&Value::Null);
+    if item.get("uri").is_some_and(|other| other != uri) {
+        return Err(invalid("`contents` names another `uri` than the one that is written"));
+    }
+    let whole = item["text"].as_str().ok_or_else(|| invalid("`contents` holds one item with the configuration as `text`"))?;
+    push(site, name, whole).await
 }
 
 async fn exec(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
-    let command = text(arguments, "cmd").or_else(|_| text(arguments, "command"))?;
+    let command = text(arguments, "cmd")?;
     let output = site.redactor.text(&site.show(command).await?);
     Ok(answer(&output, json!({ "stdout": output })))
 }
@@ -189,8 +199,7 @@ async fn commit(site: &Site, arguments: &Arguments) -> Result<Value, Fault> {
         None => None,
         Some(seconds) => Some(seconds.as_u64().ok_or_else(|| invalid("`confirmed` is a whole number of seconds"))?),
     };
-    let hash = arguments.get("hash").and_then(Value::as_str);
-    let record = site.commit(&site.caller, seconds, hash).await?;
+    let record = site.commit(&site.caller, seconds, hash(arguments)).await?;
     let change = record.change.as_ref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the change is gone"))?;
     let (left, until) = window(change);
     let how = format!("It is rolled back at {until} unless network.commit is called with confirm: true.");
@@ -221,11 +230,11 @@ pub(super) fn answer(text: &str, members: Value) -> Value {
 }
 
 pub(super) fn commands(arguments: &Arguments) -> Result<Vec<String>, Fault> {
-    let lines: Vec<String> = match arguments.get("commands").or_else(|| arguments.get("lines")) {
-        Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Some(Value::String(lines)) => lines.lines().map(str::to_owned).collect(),
-        _ => return Err(invalid("`commands` is a list of commands")),
-    };
+    let lines = arguments
+        .get("commands")
+        .and_then(Value::as_array)
+        .and_then(|lines| lines.iter().map(|line| line.as_str().map(str::to_owned)).collect());
+    let lines: Vec<String> = lines.ok_or_else(|| invalid("`commands` is a list of commands"))?;
     if lines.iter().all(|line| line.trim().is_empty()) { Err(invalid("`commands` holds no command")) } else { Ok(lines) }
 }
 
@@ -240,6 +249,29 @@ pub(super) fn bulk(arguments: &Arguments) -> Result<Bulk, Fault> {
         None | Some(Value::Bool(false)) => Ok(Bulk::Single),
         Some(Value::Bool(true)) => Ok(Bulk::Chunked),
         Some(_) => Err(invalid("`chunked` is true or false")),
+    }
+}
+
+/// Is a commit the confirmation of the one before?
+pub(super) fn is_confirmation(arguments: &Arguments) -> Result<bool, Fault> {
+    let is_it = arguments.get("confirm").and_then(Value::as_bool) == Some(true);
+    if is_it && arguments.contains_key("confirmed") {
+        let detail = "`confirmed` applies the candidate for some seconds, and `confirm` keeps what was applied: leave one of them out";
+        return Err(invalid(detail).at("confirmed"));
+    }
+    Ok(is_it)
+}
+
+/// Hash of the diff that the caller saw.
+pub(super) fn hash(arguments: &Arguments) -> Option<&str> {
+    arguments.get("hash").and_then(Value::as_str)
+}
+
+/// Is a rollback one of a confirmed change?
+pub(super) fn is_undo(arguments: &Arguments) -> Result<bool, Fault> {
+    match arguments.get("confirmed") {
+        None => Ok(false),
+        Some(confirmed) => confirmed.as_bool().ok_or_else(|| invalid("`confirmed` is true or false")),
     }
 }
 

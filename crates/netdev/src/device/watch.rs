@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_server::{Connection, UpdateExtras};
+use mcp_server::{Connection, UpdateExtras, subject};
 use net_proto::fault::{Code, Fault};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(1_500);
 const REMOTE_PAUSE: Duration = Duration::from_secs(10);
 /// Share of the time that a poller may keep its device at work: a pause takes so many times the round before.
 const REST: u32 = 4;
-/// Pause between two reads of load and memory (section 5.1 of the draft).
+/// Pause between two reads of load and memory (section 5.1 of the draft), and between two updates for counters alone.
 const SYSTEM: Duration = Duration::from_secs(30);
 /// Longest time for the first reads of a subscription; a content not read by then counts as changed once it is.
 const FIRST: Duration = Duration::from_secs(10);
@@ -42,6 +42,8 @@ struct FollowedResource {
     line: u64,
     /// Time of the last read (load, memory).
     read: Option<Instant>,
+    /// Mark of the counters that were told last, and the moment.
+    counted: Option<(u64, Instant)>,
     /// Rounds without a subscriber.
     idle_rounds: u32,
     /// The content changed while nobody followed; somebody who did and does again has not heard of that.
@@ -94,11 +96,12 @@ impl Watch {
             let before = memory.resources.remove(uri);
             let mut resource = FollowedResource::default();
             let left = end.saturating_duration_since(Instant::now());
-            if is_log(uri) {
+            if self.is_log(uri) {
                 drop(tokio::time::timeout(left, self.look_at_log(&mut memory)).await);
                 resource.line = memory.log.as_ref().map_or(0, |log| log.tail.next_number());
             } else if let Ok(observed) = tokio::time::timeout(left, answers.observe(uri)).await {
                 resource.mark = self.mark(&observed);
+                resource.counted = self.counters(&observed).map(|counters| (counters, Instant::now()));
                 resource.read = Some(Instant::now());
                 resource.is_owed = before.is_some_and(|before| before.is_owed || before.mark != resource.mark);
             }
@@ -121,7 +124,7 @@ impl Watch {
     /// Polls until the client is gone.
     pub(crate) async fn run(self: Arc<Self>, connection: Connection) {
         let pause = if self.site.backend.is_local() { PAUSE } else { REMOTE_PAUSE };
-        tokio::spawn(Arc::clone(&self.streams).run(connection.clone()));
+        subject::spawn(Arc::clone(&self.streams).run(connection.clone()));
         let mut round = 0_u64;
         while !connection.is_closed() {
             round += 1;
@@ -149,7 +152,7 @@ impl Watch {
         let capabilities = connection.session_capabilities().unwrap_or_default();
         let second_method = self.compat.is_draft(&capabilities).then_some("resources/updated");
         let (mut answers, mut updates) = (Answers::new(&self.site), Vec::new());
-        if followed.iter().any(|uri| is_log(uri)) {
+        if followed.iter().any(|uri| self.is_log(uri)) {
             self.look_at_log(&mut memory).await;
             if let Some(log) = &mut memory.log {
                 log.take_news();
@@ -158,7 +161,7 @@ impl Watch {
         let WatchMemory { resources, log, .. } = &mut *memory;
         for uri in followed {
             let resource = resources.entry(uri.clone()).or_default();
-            let members = if is_log(&uri) {
+            let members = if self.is_log(&uri) {
                 log.as_ref().and_then(|log| streams::update(&self.site, &uri, &log.tail, &mut resource.line))
             } else {
                 self.changed(&uri, resource, &mut answers).await
@@ -177,13 +180,22 @@ impl Watch {
         let mark = self.mark(&observed)?;
         resource.read = Some(Instant::now());
         let is_owed = std::mem::take(&mut resource.is_owed);
-        if resource.mark.replace(mark) == Some(mark) && !is_owed {
+        let is_same = resource.mark.replace(mark) == Some(mark);
+        let counters = self.counters(&observed);
+        let is_due = resource.counted.is_none_or(|(told, at)| at.elapsed() >= SYSTEM && Some(told) != counters);
+        if is_same && !is_owed && !(is_due && counters.is_some()) {
             return None;
         }
+        resource.counted = counters.map(|counters| (counters, Instant::now()));
         let contents = observed.ok().flatten().map(|observed| observed.result["contents"].clone());
         // An update goes to whoever follows, so a device with roles leaves the content to a read, which is judged.
         let small = contents.filter(|contents| !self.site.rules.has_roles() && contents.to_string().len() <= LARGEST);
         Some(small.map(|contents| ("contents".to_owned(), contents)).into_iter().collect())
+    }
+
+    /// Is the resource a log with a file on the machine of Banyan? Other logs are read again like all else.
+    fn is_log(&self, uri: &str) -> bool {
+        self.site.backend.is_local() && reads::log_count(uri).is_some()
     }
 
     /// Mark of a content. A device that can't be asked says nothing of the content; another fault stands for the content.
@@ -196,6 +208,12 @@ impl Watch {
         }
     }
 
+    /// Mark of the counters of a content; `None` for a content without any.
+    fn counters(&self, observed: &Result<Option<ResourceContent>, Fault>) -> Option<u64> {
+        let content = observed.as_ref().ok()?.as_ref()?;
+        (!content.counters.is_empty()).then(|| self.marks.hash_one(&content.counters))
+    }
+
     /// Follows the file that the device logs to now.
     async fn look_at_log(&self, memory: &mut WatchMemory) {
         if memory.looked.is_some_and(|looked| looked.elapsed() < PATH) {
@@ -205,11 +223,7 @@ impl Watch {
         memory.looked = Some(Instant::now());
         if memory.log.as_ref().is_none_or(|log| log.path() != path) {
             memory.log = Some(LogFollower::begin(path));
-            memory.resources.iter_mut().filter(|(uri, _)| is_log(uri)).for_each(|(_, resource)| resource.line = 0);
+            memory.resources.iter_mut().filter(|(uri, _)| self.is_log(uri)).for_each(|(_, resource)| resource.line = 0);
         }
     }
-}
-
-fn is_log(uri: &str) -> bool {
-    reads::log_count(uri).is_some()
 }

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use mcp_server::subject;
 use net_proto::fault::{Fault, Trouble};
 use net_proto::log::LogMessage;
 use net_proto::netconf::{EventPlace, NetconfEvent};
@@ -56,7 +57,7 @@ impl EventIntake {
                 skips_past: false,
                 had_session: false,
             };
-            tokio::spawn(receiver.run()).abort_handle()
+            subject::spawn(receiver.run()).abort_handle()
         });
         drop(tokio::time::timeout(PATIENCE, is_ready.wait_for(|is_ready| *is_ready)).await);
     }

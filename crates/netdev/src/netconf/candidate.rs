@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use mcp_server::subject;
 use net_proto::change::{ConfigForm, TriedEdits, listed};
 use net_proto::fault::{Code, Fault, Operation, Trouble};
 use net_proto::netconf::{CANDIDATE, CONFIRMED_COMMIT, Datastore, EditTest, NetconfCapabilities, NetconfRequest, STARTUP, VALIDATE};
@@ -145,7 +146,7 @@ impl Netconf {
     /// Ends the session that holds the locks as soon as nobody reads over it.
     fn abandon(&self) {
         let kept = Arc::clone(&self.kept);
-        tokio::spawn(async move {
+        subject::spawn(async move {
             let mut turn = kept.lock().await;
             if turn.as_ref().is_some_and(|session| session.holds_locks) {
                 *turn = None;

@@ -1,12 +1,12 @@
 //! Person or caller who confirms a change or takes it back. Does not know the device.
 
-use net_proto::change::ChangeRecord;
+use net_proto::change::{ChangeRecord, owner_in_words};
 use net_proto::fault::{Code, Fault};
 
 /// Name of whoever confirms a change or takes it back.
 #[derive(Clone, Copy, Debug)]
 pub enum Settler<'a> {
-    /// Somebody who comes over MCP, and settles changes of that name alone.
+    /// Somebody who comes over MCP, by kind and name, and settles changes of that kind and name alone.
     Caller(&'a str),
     /// Somebody at the command line or in the console of the owner, who settles any.
     Person(&'a str),
@@ -16,7 +16,12 @@ impl Settler<'_> {
     pub(super) fn check_owner(self, record: &ChangeRecord) -> Result<(), Fault> {
         match (record.pending(), self) {
             (Some(change), Self::Caller(caller)) if change.owner != caller => {
-                let detail = format!("the change belongs to {}: only its owner or a person settles it", change.owner);
+                let owner = &change.owner;
+                // Kept by a release without kinds, or a person's: the name alone proves nothing.
+                let is_bare = caller.split_once(':').is_some_and(|(_, name)| name == owner);
+                let why = if is_bare { ", which is no kind of caller" } else { "" };
+                let owner = owner_in_words(owner);
+                let detail = format!("the change belongs to {owner}{why}: only its owner or a person settles it");
                 Err(Fault::new(Code::AccessDenied, detail))
             }
             _ => Ok(()),

@@ -12,6 +12,9 @@ use super::proof::Statement;
 pub struct Call {
     /// The calling principal.
     pub caller: String,
+    /// Kind of the calling principal: what one was granted is nothing to another of the same name. Empty: kept by a release without kinds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
     /// The tool's dotted name at this gate.
     pub tool: String,
     /// The way to the tool: segments, then the tool's own name.
@@ -55,7 +58,7 @@ impl Call {
     /// Names the first difference to `other`, in the words of the challenge; `None` for the same call. Previews are compared by the desk.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let differs = [
-            (self.caller != other.caller, "caller"),
+            ((&self.caller, &self.kind) != (&other.caller, &other.kind), "caller"),
             (self.tool != other.tool || self.route != other.route, "tool"),
             (self.arguments != other.arguments, "arguments"),
             (self.others != other.others, "other members"),
@@ -77,7 +80,7 @@ impl Call {
         let mut hash = Sha256::new();
         let arguments = self.arguments_hash();
         let (others, server, client) = (&self.others, &self.server, &self.client);
-        let parts = [&self.caller, &self.tool, &self.definition, &arguments, &self.policy, others, server, client];
+        let parts = [&self.caller, &self.kind, &self.tool, &self.definition, &arguments, &self.policy, others, server, client];
         for part in parts.into_iter().chain(&self.route) {
             hash.update(part.len().to_be_bytes());
             hash.update(part);

@@ -296,6 +296,7 @@ fn ax_45_a_caller_that_comes_back_hears_how_it_ended_and_then_may_ask_again() {
 #[test]
 fn ax_46_what_changed_since_it_was_shown_makes_it_void() {
     for (change, what) in [
+        (Call { kind: "certificate".into(), ..call("ci", "{\"path\":\"/\"}") }, "caller"),
         (Call { arguments: "{}".into(), ..call("ci", "{\"path\":\"/\"}") }, "arguments"),
         (Call { definition: "d2".into(), ..call("ci", "{\"path\":\"/\"}") }, "definition"),
         (Call { policy: "p2".into(), ..call("ci", "{\"path\":\"/\"}") }, "policy"),

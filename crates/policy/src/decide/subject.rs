@@ -2,57 +2,19 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use banyan_model::PrincipalKind;
 use cedar_policy_core::ast::{Entity, EntityUID, RestrictedExpr};
 use cedar_policy_core::extensions::Extensions;
 use smol_str::SmolStr;
 
 use super::schema::{self, Types};
 
-/// Kinds of identification.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Kind {
-    Certificate,
-    /// A signed token of an authorization server.
-    Issuer,
-    /// Unidentified: through a loopback listener, or the command line of this machine.
-    #[default]
-    Local,
-    /// A parent, over the link dialled by this gate.
-    Parent,
-    /// Somebody in a room, whom a token for rooms let in.
-    Participant,
-    /// A bearer token of the configuration.
-    Token,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Certificate, Self::Issuer, Self::Local, Self::Parent, Self::Participant, Self::Token];
-
-    /// The word in `principal.kind`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Certificate => "certificate",
-            Self::Issuer => "issuer",
-            Self::Local => "local",
-            Self::Parent => "parent",
-            Self::Participant => "participant",
-            Self::Token => "token",
-        }
-    }
-
-    /// The meaning of a word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-}
-
 /// A caller.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Subject {
     /// The name in configuration, logs and records.
     pub name: String,
-    pub kind: Kind,
+    pub kind: PrincipalKind,
     pub groups: BTreeSet<String>,
     pub roles: BTreeSet<String>,
     /// The scopes of the token.

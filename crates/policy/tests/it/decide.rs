@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use banyan_model::PrincipalKind;
 use policy::Effect;
-use policy::decide::{Action, Arguments, Asked, Cause, Foresight, Kind, Moment, Policies, Subject, Target, Traits, Verdict};
+use policy::decide::{Action, Arguments, Asked, Cause, Foresight, Moment, Policies, Subject, Target, Traits, Verdict};
 
 fn subject(name: &str, groups: &[&str]) -> Subject {
     let groups: BTreeSet<String> = groups.iter().map(ToString::to_string).collect();
-    Subject { name: name.into(), kind: Kind::Token, groups, client: "test".into(), ..Subject::default() }
+    Subject { name: name.into(), kind: PrincipalKind::Token, groups, client: "test".into(), ..Subject::default() }
 }
 
 fn tool<'a>(mounts: &[&'a str], name: &'a str, traits: Traits<'a>) -> Target<'a> {
@@ -154,11 +155,11 @@ fn time_and_scopes_and_what_a_caller_is_known_by_are_at_hand() {
         context.time.hour >= 9 && context.time.weekday <= 5 && principal.kind == "issuer" && principal.scopes.contains("tools")
     };"#;
     let mut who = subject("a@corp", &[]);
-    who.kind = Kind::Issuer;
+    who.kind = PrincipalKind::Issuer;
     assert_eq!(effect(text, &who, &tool(&["m"], "t", READ), "{}"), Effect::Deny);
     who.scopes.insert("tools".into());
     assert_eq!(effect(text, &who, &tool(&["m"], "t", READ), "{}"), Effect::Allow);
-    who.kind = Kind::Token;
+    who.kind = PrincipalKind::Token;
     assert_eq!(effect(text, &who, &tool(&["m"], "t", READ), "{}"), Effect::Deny);
 }
 

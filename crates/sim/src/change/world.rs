@@ -1,8 +1,8 @@
 //! The world of a device: the running configuration, the record on the disk, the living processes. Judges nothing but the law.
 
 use net_proto::change::{
-    Author, ChangeOutcome as End, ChangeRecord, ConfigForm, Edits, Now, Phase, Reason, StepResult, Terms, Transaction, TriedEdits, Want,
-    adopt, discard, edit, take_over, text,
+    Author, ChangeOutcome as End, ChangeRecord, ConfigForm, DeviceChange, Edits, Now, Phase, Reason, StepResult, Terms, Transaction,
+    TriedEdits, Want, adopt, discard, edit, take_over, text,
 };
 use net_proto::fault::{Code, Fault};
 
@@ -24,6 +24,8 @@ pub(super) struct DeviceWorld {
     /// Configurations that may run without a further word.
     legitimate: Vec<String>,
     disk: ChangeRecord,
+    /// Configuration by hand upon what a change that waits had applied whole.
+    by_hand: Option<String>,
     /// Does a guard of the deadline live?
     has_guard: bool,
     /// Timer of the device, which then holds data and no lines.
@@ -47,6 +49,7 @@ impl DeviceWorld {
             startup: running.to_owned(),
             legitimate: vec![running.to_owned()],
             disk: ChangeRecord::default(),
+            by_hand: None,
             has_guard: false,
             timer,
             boots: 0,
@@ -71,7 +74,7 @@ impl DeviceWorld {
             "still pending after all windows: {:?}",
             self.disk.change.as_ref().map(|change| change.phase)
         );
-        assert!(self.legitimate.contains(&self.running), "what nobody confirmed runs for good:\n{}", self.running);
+        assert!(self.may_run(&self.running), "what nobody confirmed runs for good:\n{}", self.running);
     }
 
     fn step(&mut self) {
@@ -93,17 +96,29 @@ impl DeviceWorld {
 
     /// Law: at every moment the old configuration runs, or a deadline on the disk will restore the old, or somebody confirmed.
     fn hold_law(&self) {
-        let will_restore = self.disk.pending().is_some_and(|change| {
-            change.deadline.is_some() && change.snapshot.as_ref().is_some_and(|snapshot| self.legitimate.contains(snapshot))
-        });
-        let timer = self.timer.as_ref().map(|timer| timer.old().is_some_and(|old| self.legitimate.contains(old)));
+        let will_restore = self
+            .disk
+            .pending()
+            .is_some_and(|change| change.deadline.is_some() && change.snapshot.as_ref().is_some_and(|snapshot| self.may_run(snapshot)));
+        let timer = self.timer.as_ref().map(|timer| timer.old().is_some_and(|old| self.may_run(old)));
         let is_timed = self.timer.as_ref().is_some_and(|timer| timer.old().is_some());
         assert!(!is_timed || self.disk.pending().is_some(), "the record is over, and the device runs the change:\n{}", self.running);
         assert!(
-            self.legitimate.contains(&self.running) || timer.unwrap_or(will_restore),
+            self.may_run(&self.running) || timer.unwrap_or(will_restore),
             "nothing brings the old configuration back from:\n{}",
             self.running
         );
+    }
+
+    /// May this run without a further word?
+    fn may_run(&self, config: &str) -> bool {
+        self.legitimate.iter().any(|one| self.is_same(one, config))
+    }
+
+    /// A device with lines may leave an `exit` away.
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        let normal = |config: &str| text::Tree::read(config).write(&text::FRR);
+        one == other || self.timer.is_none() && normal(one) == normal(other)
     }
 
     fn edit(&mut self) {
@@ -155,10 +170,8 @@ impl DeviceWorld {
     }
 
     fn confirm(&mut self) {
-        match Transaction::confirm(&self.disk, &self.now) {
+        match Transaction::confirm(&self.disk, None, &self.now) {
             Ok(transaction) => {
-                let candidate = self.running.clone();
-                self.legitimate.push(candidate);
                 self.drive(transaction, "confirmed");
             }
             Err(fault) if fault.code == Code::ConfirmedCommitTimeout => self.happen("too late", &fault.detail),
@@ -188,14 +201,23 @@ impl DeviceWorld {
             }
             return;
         }
-        if self.disk.pending().is_some() {
-            return;
-        }
+        let is_whole = |change: &DeviceChange| {
+            let applied = [Some(&change.candidate), self.by_hand.as_ref()];
+            change.phase == Phase::Applied && applied.into_iter().flatten().any(|one| self.is_same(one, &self.running))
+        };
+        let is_upon_old = self.may_run(&self.running);
+        let is_upon_change = self.disk.change.as_ref().is_some_and(is_whole);
         let mut tree = text::Tree::read(&self.running);
         let command = format!("ip route 10.{}.0.0/16 Null0", self.random.below(250));
         tree.merge([command.as_str()], &text::FRR);
         self.running = tree.write(&text::FRR);
-        self.legitimate = vec![self.running.clone(), self.startup.clone()];
+        // What was done by hand upon a change that waits is taken back, or confirmed, with the change.
+        self.by_hand = is_upon_change.then(|| self.running.clone());
+        if self.disk.pending().is_none() {
+            self.legitimate = vec![self.running.clone(), self.startup.clone()];
+        } else if is_upon_old {
+            self.legitimate.push(self.running.clone());
+        }
         self.happen("drifted", &command);
     }
 
@@ -316,8 +338,10 @@ impl DeviceWorld {
     fn keep(&mut self, record: ChangeRecord) -> StepResult {
         let fails = self.goes_wrong(4);
         if !fails || self.random.percent(50) {
-            if record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirmed) {
-                self.legitimate.push(self.running.clone());
+            // From here on somebody has confirmed: what the record says was confirmed, and not what happens to run.
+            if let Some(change) = record.change.as_ref().filter(|change| matches!(change.phase, Phase::Confirming | Phase::Confirmed)) {
+                self.legitimate.push(change.candidate.clone());
+                self.legitimate.extend(self.by_hand.take());
             }
             self.disk = record;
         }

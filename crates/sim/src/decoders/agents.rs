@@ -1,5 +1,9 @@
-//! Checks for what agents of A2A send: cards, and answers. Knows no connection.
+//! Checks for what agents send: capability documents, cards, and answers. Knows no connection.
 
+use agent_proto::capability::constraints::{AssuranceLevel, NodeConstraints, ProtocolSecurity};
+use agent_proto::capability::document::CapabilityDocument;
+use agent_proto::capability::lifecycle::Lifecycle;
+use agent_proto::capability::negotiation::{NegotiatingParty, negotiate};
 use agent_proto::card::{AgentCard, Binding};
 use agent_proto::fault::AgentFault;
 use agent_proto::operation::AgentRequest;
@@ -8,6 +12,28 @@ use agent_proto::turn::AgentTurn;
 
 /// Most bytes of a turn here.
 const MOST: usize = 1 << 20;
+
+/// A capability document is read or refused, and kept unchanged. An agent in negotiation with its like loses no protocol and is never weaker
+/// than its own demands. A kept life is written as read.
+pub(super) fn capabilities(data: &[u8]) {
+    if let Ok(life) = Lifecycle::read(data) {
+        assert_eq!(Lifecycle::read(life.write().as_bytes()), Ok(life.clone()));
+        assert!(life.fields().iter().all(|(_, value)| value.bytes().all(|byte| (b' '..=b'~').contains(&byte))));
+    }
+    if let Ok(constraints) = NodeConstraints::read(data) {
+        assert_eq!(constraints.stricter(&constraints), constraints);
+    }
+    let Ok(document) = CapabilityDocument::read(data) else { return };
+    assert_eq!(document.raw, data);
+    let peer = NegotiatingParty::new(&document);
+    let own = NegotiatingParty { least_security: ProtocolSecurity::Tls13, least_assurance: AssuranceLevel::L2, ..peer.clone() };
+    let outcome = negotiate(&own, &peer);
+    let chosen = if outcome.chosen.is_ok() { 2 } else { 0 };
+    assert_eq!(outcome.rejected.len() + chosen, 2 * document.protocols.len());
+    assert!(
+        outcome.chosen.is_ok_and(|chosen| chosen.security >= own.least_security && own.assurance >= own.least_assurance) || chosen == 0
+    );
+}
 
 /// A card is read or refused, and what is chosen is one of its interfaces.
 pub(super) fn card(data: &[u8]) {

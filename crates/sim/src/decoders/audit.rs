@@ -3,6 +3,10 @@
 use audit::arguments::{ArgumentDetail, ArgumentForms};
 use audit::canonical::{canonical, digest};
 use audit::checkpoint::Checkpoint;
+use audit::ect::claims::EctClaims;
+use audit::ect::compact::{CarriedEct, carried};
+use audit::ect::graph::EctGraph;
+use audit::ect::work::WitnessedWork;
 use audit::entry::Entry;
 use audit::key::{Signer, Verifier};
 use audit::note::{self, Note};
@@ -18,6 +22,46 @@ pub(super) fn entry(data: &[u8]) {
     if entry.encode(&mut again).is_ok() {
         assert_eq!(canonical(&again).as_deref(), Ok(data));
         assert!(Entry::decode(data).is_ok_and(|same| (same.seq, same.time, same.previous) == (entry.seq, entry.time, entry.previous)));
+    }
+}
+
+/// The value of `Execution-Context`, or claims in JSON. Claims that are read are written and read again as the same, and a graph holds its
+/// own ancestors only.
+pub(super) fn ect(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let tokens = carried([text.as_ref()]).unwrap_or_default();
+    let read = tokens.iter().filter_map(|token| match CarriedEct::read(token).ok()? {
+        CarriedEct::Plain(claims) => Some(claims),
+        CarriedEct::Signed(token) => token.claims().ok(),
+    });
+    let all: Vec<EctClaims> = read.chain(EctClaims::parse(data)).collect();
+    all.iter().for_each(ect_again);
+    let Ok(graph) = EctGraph::gather(64, all) else { return };
+    for token in graph.tokens() {
+        assert!(graph.ancestors(&token.id).is_ok_and(|ancestors| ancestors.iter().all(|one| one.id != token.id)));
+    }
+}
+
+fn ect_again(claims: &EctClaims) {
+    let (audience, parents): (Vec<&str>, Vec<&str>) =
+        (claims.audience.iter().map(String::as_str).collect(), claims.parents.iter().map(String::as_str).collect());
+    let work = WitnessedWork {
+        issuer: claims.issuer.as_deref().unwrap_or("x"),
+        audience: &audience,
+        issued: claims.issued,
+        expires: claims.expires,
+        id: &claims.id,
+        workflow: claims.workflow.as_deref(),
+        action: &claims.action,
+        parents: &parents,
+        input: claims.input.as_deref(),
+        output: claims.output.as_deref(),
+        extension: claims.extension.as_deref().and_then(|raw| std::str::from_utf8(raw).ok()),
+    };
+    // Only escapes of text are written otherwise than read, and may make it longer than is taken.
+    if let Ok(text) = work.claims(claims.draft) {
+        let issuer = Some(claims.issuer.clone().unwrap_or_else(|| "x".into()));
+        assert_eq!(EctClaims::parse(&text).as_ref(), Ok(&EctClaims { issuer, ..claims.clone() }));
     }
 }
 

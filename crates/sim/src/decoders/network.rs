@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, LazyLock};
 
+use mcp_proto::json::{self, Duplicates};
 use net_proto::bird;
+use net_proto::controller::{ControllerConversation, ControllerMessage, ControllerShapes};
 use net_proto::dialect::{CommandClass, Dialect, Terminal, TerminalEvent};
 use net_proto::inventory::{Inventory, InventoryFile};
 use net_proto::log::{Arrival, FileLines, LogFramer, LogMessage};
+use net_proto::machine;
 use net_proto::netconf::{DeviceMessage, EditOperation, EventPlace, Framer, NetconfCapabilities, NetconfEvent, NodePath, XmlTree, read};
 use net_proto::prompt::{CallAnswer, OVER, PromptDevice, PromptState};
 use net_proto::redact::{MARK, Redactor};
@@ -54,6 +57,24 @@ pub(super) fn bird(data: &[u8]) {
     assert_eq!(bird::without_change(&bird::with_change(&text, change), change), Some(&*text));
 }
 
+/// Texts of `/proc` and of scripts on a machine say no more than they hold: a share of the whole, as many interfaces and reports as lines.
+pub(super) fn machine(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    assert!(machine::load(&text).is_none_or(|load| (0.0..=100.0).contains(&load)));
+    let whole = |name: &str, value: &serde_json::Value| value[name].is_u64() || name != "total" && value[name].is_null();
+    assert!(machine::memory(&text).is_none_or(|memory| ["total", "available", "free"].iter().all(|name| whole(name, &memory))));
+    let (model, count) = machine::processors(&text);
+    assert!(count <= text.lines().count() && model.is_none_or(|model| text.contains(model) && model.trim() == model));
+    let counters = machine::counters(&text);
+    assert!(counters.len() <= text.lines().count() && counters.iter().all(|(name, all)| text.contains(name) && all["in-octets"].is_u64()));
+    let reports = machine::reports(&text);
+    assert!(
+        reports.len() <= text.lines().count()
+            && reports.iter().map(|(name, report)| name.len() + report.len()).sum::<usize>() <= 2 * text.len()
+    );
+    assert!(reports.iter().filter_map(|(_, report)| machine::crashed_at(report)).all(|time| time < 1 << 40));
+}
+
 /// The first byte is the length of the pieces. Messages on the draft's own transport are bounded, and come out of their frames again.
 pub(super) fn frames(data: &[u8]) {
     let Some((length, bytes)) = data.split_first() else { return };
@@ -70,6 +91,26 @@ pub(super) fn frames(data: &[u8]) {
                 assert_eq!(again.framing(), Some(framing));
             }
         }
+    }
+}
+
+/// The first byte chooses the shapes, and that of each line who says it: a controller, or its gate. What is sound JSON stays so on the way.
+pub(super) fn controller(data: &[u8]) {
+    let Some((choice, lines)) = data.split_first() else { return };
+    let shapes = [ControllerShapes::Draft, ControllerShapes::ByCapability, ControllerShapes::Mcp];
+    let mut conversation = ControllerConversation::new(shapes[usize::from(*choice) % shapes.len()]);
+    let is_sound = |text: &[u8]| json::check(text, Duplicates::RefuseDeep).is_ok();
+    for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let (speaker, message) = (line[0], &line[1..]);
+        let said = if speaker % 2 == 0 {
+            match conversation.on_controller_message(message) {
+                ControllerMessage::Passed(text) | ControllerMessage::Answered(text) => vec![text],
+                ControllerMessage::Closed(answer) => answer.into_iter().collect(),
+            }
+        } else {
+            conversation.on_gate_message(message.to_vec())
+        };
+        assert!(!is_sound(message) || said.iter().all(|text| is_sound(text)), "{}", String::from_utf8_lossy(message));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::documents::{quoted, tests};
 use crate::tree::{read, sources};
 
 /// Families of requirements with their ids in test names, as `ax_15_...` for AX-15.
-const FAMILIES: &[&str] = &["ax", "mx", "nm"];
+const FAMILIES: &[&str] = &["ae", "ax", "mx", "nm", "xc"];
 
 /// Reads the id at the beginning of a test's name: `ax_15_x` gives `AX-15`.
 fn id_of(test: &str) -> Option<String> {

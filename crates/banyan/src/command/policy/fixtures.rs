@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use banyan_model::PrincipalKind;
 use clap::Args;
 use policy::Effect;
-use policy::decide::{Action, Asked, Kind, Moment, Policies, Subject, Target, Traits};
+use policy::decide::{Action, Asked, Moment, Policies, Subject, Target, Traits};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Place;
@@ -155,7 +156,7 @@ fn row(policies: &Policies, fixture: &Fixture, groups: &dyn Fn(&str) -> BTreeSet
     let action = fixture.action.as_deref().unwrap_or("call");
     let subject = Subject {
         name: fixture.principal.clone(),
-        kind: Kind::parse(kind).ok_or_else(|| wrong("kind: write certificate, issuer, local, parent or token", kind))?,
+        kind: PrincipalKind::parse(kind).ok_or_else(|| wrong("kind: write certificate, issuer, local, parent or token", kind))?,
         groups: fixture.groups.iter().cloned().chain(groups(&fixture.principal)).collect(),
         roles: fixture.roles.clone(),
         scopes: fixture.scopes.clone(),

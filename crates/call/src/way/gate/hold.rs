@@ -87,6 +87,11 @@ pub async fn hold(
     };
     let seen = CallPreview { gate, resolved: &resolved, rules: decision.as_ref(), back }.before_leaving(&id, &call).await?;
     fulfil(&gate.rules, back, &id).await?;
+    // Whoever took the call back, or lost the credential, at the moment of the agreement gets no claim.
+    if back.cancel.is_cancelled() {
+        gate.rules.approvals.take_back(&id, back.seated.as_ref().and_then(|seated| seated.why())).await;
+        return Err(CallError::Cancelled);
+    }
     // The listing may have changed while people decided.
     let call = Call { preview: seen, ..called(gate, &resolved, &resolved.params)? };
     shown(&mut resolved, &call);
@@ -155,8 +160,8 @@ async fn come_back(gate: &Arc<Gate>, returned: &crate::way::gate::told::Returned
 fn patience(gate: &Gate, resolved: &Resolved, back: &Back, has_returned: bool) -> Duration {
     let config = gate.config.load();
     let Some(gate) = config.gate.as_deref() else { return Duration::ZERO };
-    // A caller that hears progress, asks a person meanwhile or sits in a room waits as long as people may take.
-    if token(resolved).is_some() || Way::of_caller(back) == Way::Elicits || back.seated.is_some() {
+    // A caller that hears progress, asks a person meanwhile, sits in a room or stays as a task waits as long as people may take.
+    if token(resolved).is_some() || Way::of_caller(back) == Way::Elicits || back.seated.is_some() || back.attends.is_some() {
         return gate.expires + Duration::from_secs(2);
     }
     if has_returned { gate.wait.max(RETURNED) } else { gate.wait }
@@ -191,6 +196,7 @@ fn called(gate: &Gate, resolved: &Resolved, params: &Object) -> Result<Call, Cal
     let definition = canonical(definition).map_or_else(|_| Sha256::digest(definition), Sha256::digest);
     Ok(Call {
         caller: resolved.caller.principal.name.to_string(),
+        kind: resolved.caller.principal.kind.as_str().to_owned(),
         tool: name,
         route,
         definition: hex(&definition),

@@ -180,7 +180,7 @@ fn mark(gate: &Gate) -> String {
 }
 
 fn state(gate: &Gate, id: &str, caller: &Caller) -> String {
-    format!("{}{id}.{}", mark(gate), gate.rules.approvals.sealed(id, &caller.principal.name))
+    format!("{}{id}.{}", mark(gate), gate.rules.approvals.sealed(id, &caller.principal.to_string()))
 }
 
 /// Recognises a call that comes back with a state of ours, and takes the state out of its params. A state under another seal is ignored:
@@ -188,7 +188,7 @@ fn state(gate: &Gate, id: &str, caller: &Caller) -> String {
 pub fn returned(gate: &Gate, resolved: &mut Resolved) -> Option<ReturnedCall> {
     let state = resolved.params.str("requestState")?.into_owned();
     let (id, seal) = state.strip_prefix(&mark(gate))?.split_once('.')?;
-    let expected = gate.rules.approvals.sealed(id, &resolved.caller.principal.name);
+    let expected = gate.rules.approvals.sealed(id, &resolved.caller.principal.to_string());
     let is_ours = bool::from(expected.as_bytes().ct_eq(seal.as_bytes()));
     let is_declined = is_declined(&resolved.params);
     resolved.params = without_state(&resolved.params);

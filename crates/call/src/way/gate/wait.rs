@@ -43,6 +43,23 @@ pub async fn wait(
     if back.seated.is_some() {
         back.send(waits(gate, &waiting.approval));
     }
+    let Some(attends) = &back.attends else { return stand(gate, back, waiting, way, patience, token).await };
+    attends.send_replace(Some(words(gate, &waiting.approval).into()));
+    let waited = stand(gate, back, waiting, way, patience, token).await;
+    if matches!(waited, Ok(WaitOutcome::Free)) {
+        attends.send_replace(None);
+    }
+    waited
+}
+
+async fn stand(
+    gate: &Gate,
+    back: &Back,
+    waiting: &WaitingCall,
+    way: Way,
+    patience: Duration,
+    token: Option<Bytes>,
+) -> Result<WaitOutcome, CallError> {
     let id = waiting.approval.id();
     let began = Instant::now();
     let end = tokio::time::sleep(patience);
@@ -52,6 +69,11 @@ pub async fn wait(
     let mut is_asking = way == Way::Elicits;
     loop {
         tokio::select! {
+            biased;
+            () = back.cancel.cancelled() => {
+                gate.rules.approvals.take_back(id, back.seated.as_ref().and_then(|seated| seated.why())).await;
+                return Err(CallError::Cancelled);
+            }
             () = waiting.rings.notified() => match decided(&gate.rules, id).await? {
                 Some(waited) => return Ok(waited),
                 None => continue,
@@ -70,10 +92,6 @@ pub async fn wait(
                 }
             }
             () = &mut end => break,
-            () = back.cancel.cancelled() => {
-                gate.rules.approvals.take_back(id, back.seated.as_ref().and_then(|seated| seated.why())).await;
-                return Err(CallError::Cancelled);
-            }
         }
     }
     gate.rules.approvals.leave(id, true).await;
@@ -113,12 +131,7 @@ fn tell(back: &Back, approval: &Approval, token: Option<&Bytes>, since: Duration
 /// Notice, sent once, for a caller in a room who may hear no progress: the reason for waiting, and the place to agree, as a whole message.
 fn waits(gate: &Gate, approval: &Approval) -> Bytes {
     let challenge = &approval.challenge;
-    let (who, url) = (who(challenge.required), link(gate, &challenge.id));
-    let place = if url.is_empty() { String::new() } else { format!("open {url}, or ") };
-    let text = format!(
-        "`{}` waits for {who} to approve it: {place}run `banyan approve {}`. The answer comes when that is decided.",
-        challenge.call.tool, challenge.id
-    );
+    let (url, text) = (link(gate, &challenge.id), words(gate, approval));
     let [reason, id, tool, url, text] = [REASON, &challenge.id, &challenge.call.tool, &url, &text].map(quote);
     let (required, expires) = (challenge.required, challenge.expires);
     let data = format!(
@@ -126,6 +139,17 @@ fn waits(gate: &Gate, approval: &Approval) -> Bytes {
     );
     let params = format!("{{\"level\":\"notice\",\"logger\":\"banyan\",\"data\":{data}}}");
     envelope::notification("notifications/message", params.as_bytes())
+}
+
+/// Says for whom a call waits, and where they agree.
+fn words(gate: &Gate, approval: &Approval) -> String {
+    let challenge = &approval.challenge;
+    let (who, url) = (who(challenge.required), link(gate, &challenge.id));
+    let place = if url.is_empty() { String::new() } else { format!("open {url}, or ") };
+    format!(
+        "`{}` waits for {who} to approve it: {place}run `banyan approve {}`. The answer comes when that is decided.",
+        challenge.call.tool, challenge.id
+    )
 }
 
 fn who(required: u8) -> String {

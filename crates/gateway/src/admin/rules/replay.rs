@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use audit::entry::Entry;
 use audit::record::{Intent, Record};
 use audit::shape::LEFT_OUT;
-use banyan_model::Segment;
+use banyan_model::{PrincipalKind, Segment};
 use config::resolved::Config;
 use disk::journal::archive::{Archive, ArchiveError};
 use disk::journal::index::route;
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mcp_proto::glob::Glob;
 use mcp_proto::json::Members;
-use policy::decide::{Action, Arguments, Asked, Foresight, Kind, Policies, Subject, Target, Traits, Verdict};
+use policy::decide::{Action, Arguments, Asked, Foresight, Policies, Subject, Target, Traits, Verdict};
 use serde::{Deserialize, Serialize};
 
 use call::judge::policy::moment::at;
@@ -218,15 +218,15 @@ fn unknown<'a>(action: Action, mount: &'a str, name: &'a str) -> Target<'a> {
 /// Describes a caller by name, as today's configuration does.
 fn subject(config: &Config, name: &str) -> Subject {
     let kind = if config.tokens.iter().any(|token| &*token.name == name) {
-        Kind::Token
+        PrincipalKind::Token
     } else if config.rooms.participants.keys().any(|id| id.as_str() == name) {
-        Kind::Participant
+        PrincipalKind::Participant
     } else if name == "local" {
-        Kind::Local
+        PrincipalKind::Local
     } else if name.contains('@') {
-        Kind::Issuer
+        PrincipalKind::Issuer
     } else {
-        Kind::Certificate
+        PrincipalKind::Certificate
     };
     let groups = config.groups.iter().filter(|group| group.members.iter().any(|member| Glob::new(member).matches(name)));
     Subject { name: name.to_owned(), kind, groups: groups.map(|group| group.name.to_string()).collect(), ..Subject::default() }

@@ -1,8 +1,4 @@
 lives() { p=$(cat "$1/pid" 2>/dev/null) && grep -q "$1/job" "/proc/$p/cmdline" 2>/dev/null; }
-lacks() { echo "banyan lacks $1"; exit 0; }
-for program in flock setsid timeout cmp readlink; do command -v "$program" >/dev/null || lacks "$program"; done
-[ -r /proc/uptime ] || lacks /proc/uptime
-[ -x "@RELOADER@" ] || lacks "@RELOADER@"
 full() { rm -rf "$D"; echo "banyan full"; exit 1; }
 unmade() { case $1 in *"o space left"* | *"uota exceeded"*) full ;; esac; lacks "a home to write to"; }
 LC_ALL=C

@@ -52,6 +52,47 @@ impl Transaction {
         true
     }
 
+    /// Judges by the running configuration whether a confirmation would keep the change: a restart of the device brings the old configuration
+    /// back without a word. After drift the change stays pending, and the deadline brings the old configuration back.
+    pub(super) fn verified(&mut self, running: &str, now: &Now) -> ChangeStep {
+        let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
+        let old = change.snapshot.as_deref().unwrap_or_default();
+        let lost = change.form.lost(old, &change.candidate, running);
+        if lost.is_empty() {
+            // The read took its time.
+            if change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now)) {
+                let detail = "the window went by while the device was read, so nothing was confirmed";
+                return self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::End);
+            }
+            self.change(|change| {
+                change.phase = Phase::Confirmed;
+                change.deadline = None;
+            });
+            return ChangeStep::KeepConfirmed;
+        }
+        if change.form.is_restored(old, running) {
+            self.gone(Reason::Differs("the device ran the old configuration before anybody confirmed".to_owned()));
+            let detail = "the device runs the old configuration already, after a restart or by somebody's hand: nothing was confirmed, and \
+                nothing is left to take back. Make the change again";
+            return self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::KeepLost);
+        }
+        let detail = format!(
+            "drift: the device does not run what was applied any more, so nothing was confirmed, and the old configuration comes back at the \
+             deadline: {}",
+            listed(&lost)
+        );
+        self.noted(Fault::new(Code::ConfigIncompatible, detail).at("running"), ChangeStep::End)
+    }
+
+    /// Ends a change whose old configuration runs without a word of Banyan.
+    fn gone(&mut self, reason: Reason) {
+        self.change(|change| {
+            change.phase = Phase::RolledBack;
+            change.reason = Some(reason);
+            (change.deadline, change.snapshot) = (None, None);
+        });
+    }
+
     /// Judges a confirmation by the running configuration, and by the answer of the device where the change runs.
     pub(super) fn settled(&mut self, running: &str) -> ChangeStep {
         let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
@@ -60,11 +101,7 @@ impl Transaction {
         let differences = change.form.differences(&change.candidate, running);
         match self.refusal.take() {
             _ if is_gone => {
-                self.change(|change| {
-                    change.phase = Phase::RolledBack;
-                    change.reason = Some(Reason::Timeout);
-                    (change.deadline, change.snapshot) = (None, None);
-                });
+                self.gone(Reason::Timeout);
                 let detail = "the device had taken the change back already: the old configuration runs";
                 self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::KeepLost)
             }

@@ -28,7 +28,7 @@ fn record(phase: Phase, now: &Now) -> ChangeRecord {
         failures: 0,
         is_unanswered: false,
     };
-    ChangeRecord { count: 1, change: Some(change) }
+    ChangeRecord { count: 1, change: Some(change), kept: None }
 }
 
 fn phase(transaction: &Transaction) -> Option<Phase> {
@@ -42,7 +42,7 @@ fn refusal(code: Code) -> StepResult {
 #[test]
 fn nm_09_a_refused_first_confirmation_keeps_nothing() {
     let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
-    let mut first = Transaction::confirm(&record(Phase::Applied, &now), &now).unwrap();
+    let mut first = Transaction::confirm(&record(Phase::Applied, &now), None, &now).unwrap();
     first.hear(StepResult::Done, &now);
     first.hear(refusal(Code::InvalidParams), &now);
     first.hear(StepResult::Running(NEW.to_owned()), &now);
@@ -147,7 +147,7 @@ fn nm_09_what_somebody_else_replaced_ends_as_overtaken() {
         assert_eq!(phase(&back), Some(ended));
         back.hear(StepResult::Done, &now);
         assert!(back.record().live().is_none());
-        let confirmation = Transaction::confirm(back.record(), &now).err().map(|fault| fault.code);
+        let confirmation = Transaction::confirm(back.record(), None, &now).err().map(|fault| fault.code);
         assert_eq!(confirmation, Some(if ended == Phase::Overtaken { Code::InvalidParams } else { Code::ConfirmedCommitTimeout }));
         assert_eq!(back.finish().is_err(), ended == Phase::Overtaken);
     }
@@ -159,7 +159,7 @@ fn nm_09_a_refused_confirmation_stays_refused_when_unread() {
     for shown in [refusal(Code::AccessDenied), StepResult::Running("other\n".to_owned())] {
         let mut applied = record(Phase::Applied, &now);
         applied.change.as_mut().unwrap().form = crate::change::ConfigForm::Text;
-        let mut first = Transaction::confirm(&applied, &now).unwrap();
+        let mut first = Transaction::confirm(&applied, None, &now).unwrap();
         first.hear(StepResult::Done, &now);
         first.hear(refusal(Code::InvalidParams), &now);
         first.hear(shown, &now);
@@ -172,4 +172,58 @@ fn nm_09_a_refused_confirmation_stays_refused_when_unread() {
     second.hear(refusal(Code::InvalidParams), &now);
     second.hear(StepResult::Running("other\n".to_owned()), &now);
     assert_eq!(phase(&second), Some(Phase::Applied));
+}
+
+/// An applied change of a device without a timer.
+fn untimed(now: &Now) -> ChangeRecord {
+    let mut record = record(Phase::Applied, now);
+    record.change.iter_mut().for_each(|change| (change.persist, change.hash) = (None, "h1".to_owned()));
+    record
+}
+
+#[test]
+fn nm_09_a_restarted_device_is_not_confirmed() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    let mut confirmation = Transaction::confirm(&untimed(&now), None, &now).unwrap();
+    assert_eq!(confirmation.want(), Want::Read);
+    confirmation.hear(StepResult::Running(OLD.to_owned()), &now);
+    assert_eq!(phase(&confirmation), Some(Phase::RolledBack));
+    assert!(matches!(confirmation.want(), Want::Keep(_)));
+    confirmation.hear(StepResult::Done, &now);
+    let fault = confirmation.finish().unwrap_err();
+    assert!(fault.code == Code::ConfirmedCommitTimeout && fault.detail.contains("nothing is left to take back"), "{fault}");
+}
+
+#[test]
+fn nm_09_drift_is_not_confirmed_and_keeps_its_deadline() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    for shown in [StepResult::Running("hostname other\nend\n".to_owned()), refusal(Code::Unreachable)] {
+        let mut confirmation = Transaction::confirm(&untimed(&now), None, &now).unwrap();
+        confirmation.hear(shown, &now);
+        assert_eq!(confirmation.want(), Want::End);
+        assert_eq!(confirmation.record(), &untimed(&now), "what is on the disk restores the device");
+        let fault = confirmation.finish().unwrap_err();
+        assert!(
+            fault.code == Code::Unreachable || fault.detail.starts_with("drift: ") && fault.detail.contains("hostname other"),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn nm_09_a_read_past_the_deadline_confirms_nothing() {
+    let (now, later) = (Now { wall: 1, boot: "b".to_owned(), up: 1 }, Now { wall: 60_001, boot: "b".to_owned(), up: 60_001 });
+    for (at, is_kept) in [(&now, true), (&later, false)] {
+        let mut confirmation = Transaction::confirm(&untimed(&now), None, &now).unwrap();
+        confirmation.hear(StepResult::Running(NEW.to_owned()), at);
+        assert_eq!(phase(&confirmation) == Some(Phase::Confirmed), is_kept);
+    }
+}
+
+#[test]
+fn nm_09_a_hash_binds_a_confirmation_too() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    for (hash, is_taken) in [(None, true), (Some("h1"), true), (Some("h2"), false)] {
+        assert_eq!(Transaction::confirm(&untimed(&now), hash, &now).is_ok(), is_taken, "{hash:?}");
+    }
 }

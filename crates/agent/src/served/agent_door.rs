@@ -1,0 +1,400 @@
+//! Door of A2A clients: the agent card, JSON-RPC at `/a2a`, and HTTP+JSON below it. Decides on no call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_proto::served::incoming::{SentMessage, SkillCall};
+use agent_proto::served::listing::TaskFilter;
+use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
+use agent_proto::served::written::{ServedCard, TaskEnd};
+use agent_proto::task::TaskState;
+use bytes::Bytes;
+use call::judge::gate::Gate;
+use call::tree::back::{Back, Sink};
+use call::tree::caller::Caller;
+use call::way::error::CallError;
+use call::words::entered::{AboutClient, AdmittedCaller};
+use call::words::party::Party;
+use door::entrance::Entrance;
+use door::entry::{self, EntryRefusal};
+use door::held::{self, HeldEntry};
+use door::known::stateless;
+use door::port::{Door, fields};
+use door::reply::{self, Payload, typed};
+use futures_util::future::BoxFuture;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use json::Object;
+use mcp_proto::envelope::{Answer, EnvelopeError, Message};
+use mcp_proto::http1::Fields;
+use mcp_proto::json::{Duplicates, quote};
+use policy::approval::Standing;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::served::life::{AgentWork, KeptLife};
+use crate::served::section::AgentSettings;
+use crate::served::skills::skills;
+use crate::served::streams::{FollowedTask, StreamPlace, StreamedBody, TaskStreams};
+use crate::served::tasks::{BegunTask, Tasks};
+
+const CARD: &str = "/.well-known/agent-card.json";
+const RPC: &str = "/a2a";
+const REST: &str = "/a2a/";
+const VERSION: &str = "a2a-version";
+/// Fields that decide admission; a task keeps no others.
+const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
+/// Time for a cancelled run to end before its task is shown unchanged.
+const CANCELLING: Duration = Duration::from_secs(5);
+
+/// The gate as an agent, at the listener.
+pub struct AgentDoor {
+    pub entrance: Arc<Entrance>,
+    pub tasks: Arc<Tasks>,
+    pub streams: Arc<TaskStreams>,
+    pub life: Arc<KeptLife>,
+}
+
+impl Door for AgentDoor {
+    fn is_here(&self, path: &str) -> bool {
+        (path == CARD || path == RPC || path.starts_with(REST)) && self.settings().is_some()
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let answered = match parts.uri.path() {
+                CARD => self.card(&parts, party.as_ref()).await,
+                RPC => self.rpc(&parts, body, party.as_ref()).await,
+                _ => self.rest(&parts, body, party.as_ref()).await,
+            };
+            self.life.mark(answered)
+        })
+    }
+}
+
+/// A client, with one admission for its task and one for its stream, each checked for as long as that runs.
+struct AdmittedClient {
+    caller: Arc<Caller>,
+    held: HeldEntry,
+    streams: HeldEntry,
+}
+
+/// An answer to a request.
+enum ServedAnswer {
+    /// Raw task, or page of tasks.
+    Raw(String),
+    Stream(StreamedBody),
+}
+
+/// A request of an admitted client.
+enum AgentOperation<'a> {
+    Send(&'a [u8]),
+    Stream(&'a [u8]),
+    Subscribe(String),
+    Get(String),
+    Cancel(String),
+    List(Result<TaskFilter, ClientRefusal>),
+    Unknown,
+}
+
+impl AgentDoor {
+    fn settings(&self) -> Option<AgentSettings> {
+        self.entrance.gate.config.load().values.get::<AgentSettings>().cloned()
+    }
+
+    fn enter(&self, parts: &Parts, party: Option<&Arc<Party>>) -> Result<AdmittedCaller, EntryRefusal> {
+        entry::enter(&self.entrance.gate.config.load(), &self.entrance.trust, party, &fields(parts))
+    }
+
+    fn caller(&self, entered: &AdmittedCaller) -> Arc<Caller> {
+        let about = AboutClient { info: b"{\"name\":\"a2a\"}", capabilities: b"{}" };
+        let mut caller = stateless(&self.entrance.gate.config.load(), entered, (None, None), about);
+        // A call that waits for approval then ends as an error of its own kind, which no server's result can imitate.
+        caller.scope.annotated = true;
+        Arc::new(caller)
+    }
+
+    /// Answers with the card: to a client with a token or a certificate its skills, to others no more than the configured words.
+    async fn card(&self, parts: &Parts, party: Option<&Arc<Party>>) -> Response<Payload> {
+        if parts.method != Method::GET {
+            return reply::empty(StatusCode::METHOD_NOT_ALLOWED).into_http();
+        }
+        let Some(settings) = self.settings() else { return reply::empty(StatusCode::NOT_FOUND).into_http() };
+        let wants_credential = self.entrance.gate.config.load().wants_credential();
+        let is_certified = match entry::outer(&self.entrance.gate.config.load(), party, &fields(parts)) {
+            Ok(certified) => certified.is_some(),
+            Err(refused) => return shut(&refused),
+        };
+        let is_public = wants_credential && !is_certified && !parts.headers.contains_key(AUTHORIZATION);
+        let listed = if is_public {
+            vec![PUBLIC_SKILL.to_owned()]
+        } else {
+            match self.enter(parts, party) {
+                Ok(entered) => skills(&self.entrance.gate, &self.caller(&entered)).await,
+                Err(refused) => return shut(&refused),
+            }
+        };
+        let AgentSettings { url, name, description } = &settings;
+        let card = ServedCard { name, description, version: env!("CARGO_PKG_VERSION"), url, wants_credential, skills: listed };
+        cached(parts, card.write(), if is_public { "public, max-age=300" } else { "private, no-cache" })
+    }
+
+    async fn rpc(&self, parts: &Parts, body: Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
+        if parts.method != Method::POST {
+            return reply::empty(StatusCode::METHOD_NOT_ALLOWED).into_http();
+        }
+        let (client, body) = match self.admitted(parts, body, party).await {
+            Ok(admitted) => admitted,
+            Err(refused) => return *refused,
+        };
+        let request = match Message::parse(&body, Duplicates::RefuseDeep) {
+            Ok(Message::Request(request)) => request,
+            Ok(_) => return reply::refuse(StatusCode::OK, None, -32600, "This is no JSON-RPC request.").into_http(),
+            Err(error @ EnvelopeError::Json(_)) => return reply::refuse(StatusCode::OK, None, -32700, &error.to_string()).into_http(),
+            Err(error) => return reply::refuse(StatusCode::OK, None, -32600, &error.to_string()).into_http(),
+        };
+        let task = || request.params.str("id").unwrap_or_default().into_owned();
+        let (asked, is_wrapped) = match &*request.method {
+            "SendMessage" => (AgentOperation::Send(request.params.text()), true),
+            "GetTask" => (AgentOperation::Get(task()), false),
+            "CancelTask" => (AgentOperation::Cancel(task()), false),
+            "ListTasks" => (AgentOperation::List(TaskFilter::read(request.params.text())), false),
+            "SendStreamingMessage" => (AgentOperation::Stream(request.params.text()), false),
+            "SubscribeToTask" => (AgentOperation::Subscribe(task()), false),
+            _ => (AgentOperation::Unknown, false),
+        };
+        let mut status = StatusCode::OK;
+        let answer = match self.serve(parts, client, asked, Some(&request.id)).await {
+            Ok(ServedAnswer::Raw(task)) if is_wrapped => Answer::Result(Bytes::from(format!("{{\"task\":{task}}}")).into()),
+            Ok(ServedAnswer::Raw(task)) => Answer::Result(Bytes::from(task).into()),
+            Ok(ServedAnswer::Stream(body)) => return streamed(body),
+            Err(refusal) => {
+                if refusal.kind == RefusalReason::Draining {
+                    status = StatusCode::SERVICE_UNAVAILABLE;
+                }
+                Answer::Error(refusal.rpc().into())
+            }
+        };
+        reply::rpc(status, request.id, answer).into_http()
+    }
+
+    async fn rest(&self, parts: &Parts, body: Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
+        let (client, body) = match self.admitted(parts, body, party).await {
+            Ok(admitted) => admitted,
+            Err(refused) => return *refused,
+        };
+        let path = parts.uri.path().strip_prefix(REST).unwrap_or_default();
+        let task = path.strip_prefix("tasks/").unwrap_or_default();
+        let (asked, is_wrapped) = match (&parts.method, path) {
+            (&Method::POST, "message:send") => (AgentOperation::Send(&body), true),
+            (&Method::GET, "tasks") => {
+                let pairs: Vec<_> = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).collect();
+                (AgentOperation::List(TaskFilter::of_query(pairs.iter().map(|(key, text)| (&**key, &**text)))), false)
+            }
+            (&Method::POST, "message:stream") => (AgentOperation::Stream(&body), false),
+            // The specification's table says POST, and its proto says GET.
+            (&Method::POST | &Method::GET, _) if task.ends_with(":subscribe") => {
+                (AgentOperation::Subscribe(task.trim_end_matches(":subscribe").to_owned()), false)
+            }
+            (&Method::POST, _) if task.ends_with(":cancel") => (AgentOperation::Cancel(task.trim_end_matches(":cancel").to_owned()), false),
+            (&Method::GET, _) if !task.is_empty() && !task.contains('/') => (AgentOperation::Get(task.to_owned()), false),
+            _ => (AgentOperation::Unknown, false),
+        };
+        match self.serve(parts, client, asked, None).await {
+            Ok(ServedAnswer::Raw(task)) if is_wrapped => typed(StatusCode::OK, A2A_JSON, format!("{{\"task\":{task}}}").into()),
+            Ok(ServedAnswer::Raw(task)) => typed(StatusCode::OK, A2A_JSON, task.into()),
+            Ok(ServedAnswer::Stream(body)) => streamed(body),
+            Err(refusal) => {
+                let status = StatusCode::from_u16(refusal.kind.codes().1).unwrap_or(StatusCode::BAD_REQUEST);
+                typed(status, A2A_JSON, refusal.rest().into())
+            }
+        }
+    }
+
+    /// Admits the caller, and reads the body; a credential revoked meanwhile counts no more.
+    async fn admitted(
+        &self,
+        parts: &Parts,
+        body: Incoming,
+        party: Option<&Arc<Party>>,
+    ) -> Result<(AdmittedClient, Bytes), Box<Response<Payload>>> {
+        let entered = self.enter(parts, party).map_err(|refused| Box::new(shut(&refused)))?;
+        let body =
+            door::body::request(&self.entrance.gate, &entered.principal, body).await.map_err(|refused| Box::new(refused.into_http()))?;
+        let sent = fields(parts);
+        let shown = Fields::new(SHOWN.into_iter().filter_map(|name| Some((name, sent.get(name)?))));
+        let admit =
+            |shown| HeldEntry::enter(&self.entrance, party.cloned(), shown, held::enter).map_err(|refused| Box::new(shut(&refused)));
+        let (held, streams) = (admit(shown.clone())?, admit(shown)?);
+        if held.entered.principal != entered.principal || streams.entered.principal != entered.principal {
+            return Err(Box::new(shut(&entry::another())));
+        }
+        let caller = self.caller(&held.entered);
+        Ok((AdmittedClient { caller, held, streams }, body))
+    }
+
+    /// Answers an operation. `request` is the raw id of a JSON-RPC request.
+    async fn serve(
+        &self,
+        parts: &Parts,
+        client: AdmittedClient,
+        asked: AgentOperation<'_>,
+        request: Option<&Bytes>,
+    ) -> Result<ServedAnswer, ClientRefusal> {
+        let version = parts.headers.get(VERSION).map_or(b"0.3" as &[u8], HeaderValue::as_bytes);
+        if version != b"1.0" {
+            let text = "This gate speaks A2A 1.0: send the header A2A-Version with 1.0.";
+            return Err(ClientRefusal::new(RefusalReason::VersionNotSupported, text));
+        }
+        let AdmittedClient { caller, held, streams } = client;
+        let owner = &caller.principal;
+        let follow = |place: StreamPlace, id, state| {
+            let followed = FollowedTask { id, tasks: Arc::clone(&self.tasks), state, held: streams, request: request.cloned() };
+            Ok(ServedAnswer::Stream(place.open(followed)))
+        };
+        let id = match asked {
+            AgentOperation::Send(params) => {
+                let sent = SentMessage::read(params)?;
+                let returns_at_once = sent.returns_at_once;
+                let (id, mut state, is_begun) = self.send(&caller, held, sent)?;
+                if is_begun && !returns_at_once {
+                    drop(state.wait_for(|state| state.is_final() || state.is_waiting()).await);
+                }
+                id
+            }
+            AgentOperation::Stream(params) => {
+                let (sent, place) = (SentMessage::read(params)?, self.streams.place(owner)?);
+                let (id, state, _) = self.send(&caller, held, sent)?;
+                return follow(place, id, state);
+            }
+            AgentOperation::Subscribe(id) => {
+                let state = self.tasks.watch(owner, &id)?;
+                return follow(self.streams.place(owner)?, id, state);
+            }
+            AgentOperation::Get(id) => id,
+            AgentOperation::Cancel(id) => {
+                let mut state = self.tasks.cancel(owner, &id)?;
+                // A run that does not end soon shows as it is.
+                drop(tokio::time::timeout(CANCELLING, state.wait_for(|state| state.is_final())).await);
+                id
+            }
+            AgentOperation::List(filter) => return Ok(ServedAnswer::Raw(self.tasks.list(owner, &filter?))),
+            AgentOperation::Unknown => return Err(ClientRefusal::new(RefusalReason::MethodNotFound, "A2A 1.0 has no such method.")),
+        };
+        self.tasks.find(owner, &id).map(|task| ServedAnswer::Raw(task.write()))
+    }
+
+    /// Begins or goes on with a task: its id, its states, and whether a run has begun by this message.
+    fn send(
+        &self,
+        caller: &Arc<Caller>,
+        held: HeldEntry,
+        sent: SentMessage,
+    ) -> Result<(String, watch::Receiver<TaskState>, bool), ClientRefusal> {
+        let owner = &caller.principal;
+        let work = self.life.begin_work(sent.task.is_none())?;
+        let begun = match (sent.task, sent.call) {
+            (Some(task), call) => match self.tasks.go_on(owner, &task, call.as_ref())? {
+                Some(begun) => begun,
+                None => {
+                    let state = self.tasks.watch(owner, &task)?;
+                    return Ok((task, state, false));
+                }
+            },
+            (None, Some(call)) => self.tasks.begin(owner, sent.context, call)?,
+            (None, None) => return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The message names no skill.")),
+        };
+        let (id, state) = (begun.id.clone(), begun.state.clone());
+        // A task outlives the connection that began it.
+        tokio::spawn(run(Arc::clone(&self.entrance.gate), Arc::clone(&self.tasks), (Arc::clone(caller), held), begun, work));
+        Ok((id, state, true))
+    }
+}
+
+const A2A_JSON: &str = "application/a2a+json";
+/// Placeholder in the card for skills hidden from a client without a credential.
+const PUBLIC_SKILL: &str = "{\"id\":\"hidden\",\"name\":\"Tools of this gate\",\
+     \"description\":\"Ask for this card with a credential: it then lists the tools that the caller may use.\",\"tags\":[\"gate\"]}";
+
+fn params(call: &SkillCall) -> Object {
+    Object::from(format!("{{\"name\":{},\"arguments\":{}}}", quote(&call.skill), call.arguments).into_bytes())
+}
+
+/// Runs the call of a task to its end, and shows meanwhile when it waits for people.
+async fn run(gate: Arc<Gate>, tasks: Arc<Tasks>, (caller, held): (Arc<Caller>, HeldEntry), begun: BegunTask, work: AgentWork) {
+    let BegunTask { id, call, cancel, .. } = begun;
+    let (attends, mut waits) = watch::channel(None);
+    let back = Back::attending(caller, Sink::None, cancel.clone(), attends);
+    let mut revoked = std::pin::pin!(held.revoked());
+    let request = mcp_proto::envelope::Request { id: Bytes::from(quote(&id)), method: "tools/call".into(), params: params(&call) };
+    let mut outcome = std::pin::pin!(call::way::serve(&gate, &request, &back));
+    let end = loop {
+        tokio::select! {
+            biased;
+            () = &mut revoked, if !cancel.is_cancelled() => cancel.cancel(),
+            outcome = &mut outcome => break task_end(outcome),
+            Ok(()) = waits.changed() => {
+                let words = waits.borrow_and_update().clone();
+                tasks.attend(&id, words.as_deref());
+            }
+        }
+    };
+    tasks.rest(&id, end);
+    drop(work);
+}
+
+/// End of a run, by the outcome of its call.
+fn task_end(outcome: Result<Answer, CallError>) -> TaskEnd {
+    let said = |state, words: String| TaskEnd { state, words: Some(words), artifacts: None };
+    match outcome {
+        Ok(Answer::Result(result)) => TaskEnd::of_result(result.text()),
+        Ok(Answer::Error(error)) => {
+            let message = json::Members::again(&error).str("message").unwrap_or_default().into_owned();
+            said(TaskState::Failed, message)
+        }
+        Err(CallError::Cancelled) => said(TaskState::Canceled, "The call was cancelled.".into()),
+        Err(CallError::ConfirmationRequired(pending)) => said(TaskState::AuthRequired, pending.text.clone()),
+        // Nobody may take a call of unknown outcome for one that never went out.
+        Err(error @ CallError::NotApproved { standing: Standing::OutcomeUnknown, .. }) => {
+            said(TaskState::Failed, error.tell(banyan_model::Era::Stateless).message)
+        }
+        Err(error @ (CallError::Denied(_) | CallError::Approval(_) | CallError::NotApproved { .. } | CallError::UnknownTool(_))) => {
+            said(TaskState::Rejected, error.tell(banyan_model::Era::Stateless).message)
+        }
+        Err(error) => said(TaskState::Failed, error.tell(banyan_model::Era::Stateless).message),
+    }
+}
+
+fn streamed(body: StreamedBody) -> Response<Payload> {
+    let mut response = typed(StatusCode::OK, "text/event-stream", Bytes::new());
+    *response.body_mut() = Payload::Events(Box::new(body));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Proxies such as nginx would otherwise hold pieces back.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+pub(super) fn shut(refused: &EntryRefusal) -> Response<Payload> {
+    let mut response = reply::shut(refused.status, &refused.why).into_http();
+    let challenge = refused.challenge.as_deref().and_then(|challenge| HeaderValue::from_str(challenge).ok());
+    response.headers_mut().extend(challenge.map(|challenge| (WWW_AUTHENTICATE, challenge)));
+    response
+}
+
+/// Answers with a card, or with its tag alone to a client with the same card.
+pub(super) fn cached(parts: &Parts, card: String, control: &'static str) -> Response<Payload> {
+    let digest: String = Sha256::digest(&card).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let tag = format!("\"{digest}\"");
+    let known = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let is_known = known.flat_map(|value| value.split(',')).any(|value| value.trim().trim_start_matches("W/") == tag);
+    let mut response =
+        if is_known { reply::empty(StatusCode::NOT_MODIFIED).into_http() } else { typed(StatusCode::OK, "application/json", card.into()) };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
+    headers.insert(VARY, HeaderValue::from_static("authorization"));
+    headers.extend(HeaderValue::from_str(&tag).ok().map(|tag| (ETAG, tag)));
+    response
+}

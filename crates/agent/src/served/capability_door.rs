@@ -1,0 +1,186 @@
+//! Door of AEPB: the capability document, the translated pairs, and transitions of the lifecycle for the owner. Translates no message.
+
+use std::sync::Arc;
+
+use agent_proto::capability::constraints::AssuranceLevel;
+use agent_proto::capability::document::{CAPABILITIES, OfferedProtocol, TRANSLATIONS};
+use agent_proto::capability::lifecycle::{LifecycleChange, LifecycleStatus};
+use agent_proto::capability::written::{ServedCapabilities, TranslationPair, translations};
+use bytes::Bytes;
+use call::words::party::Party;
+use call::words::refusal::Refusal;
+use config::resolved::{RemoteAgent, Transport};
+use door::body;
+use door::entrance::Entrance;
+use door::entry;
+use door::port::{Door, fields, query};
+use door::reply::{self, Payload, typed};
+use futures_util::future::BoxFuture;
+use http::header::{CACHE_CONTROL, HeaderValue};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use json::{Duplicates, Members, quote};
+use url::Url;
+
+use crate::served::agent_door::{cached, shut};
+use crate::served::life::KeptLife;
+use crate::served::section::AgentSettings;
+
+/// Path for the owner, below the admin API.
+const LIFE: &str = "/-/agent";
+/// Longest wish for a transition, in bytes.
+const LONGEST_WISH: usize = 16 << 10;
+/// Time to keep a document: the default of the draft.
+const KEPT: &str = "public, max-age=3600";
+/// Version of the agent, which is the gate's.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Versions of MCP at the gate's door, the preferred one first.
+const MCP_VERSIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
+
+/// The gate's capabilities, at the listener.
+pub struct CapabilityDoor {
+    pub entrance: Arc<Entrance>,
+    pub life: Arc<KeptLife>,
+}
+
+impl Door for CapabilityDoor {
+    fn is_here(&self, path: &str) -> bool {
+        matches!(path, CAPABILITIES | TRANSLATIONS | LIFE) && self.settings().is_some()
+    }
+
+    fn answer(&self, request: Request<Incoming>, party: Option<Arc<Party>>) -> BoxFuture<'_, Response<Payload>> {
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let Some(settings) = self.settings() else { return reply::empty(StatusCode::NOT_FOUND).into_http() };
+            if parts.uri.path() == LIFE {
+                self.owned(&parts, body, &settings).await
+            } else {
+                self.public(&parts, party.as_ref(), &settings)
+            }
+        })
+    }
+}
+
+impl CapabilityDoor {
+    fn settings(&self) -> Option<AgentSettings> {
+        self.entrance.gate.config.load().values.get::<AgentSettings>().cloned()
+    }
+
+    /// Answers everybody who can reach the gate: the documents name no tool and no caller.
+    fn public(&self, parts: &Parts, party: Option<&Arc<Party>>, settings: &AgentSettings) -> Response<Payload> {
+        let config = self.entrance.gate.config.load_full();
+        if let Err(refused) = entry::outer(&config, party, &fields(parts)) {
+            return shut(&refused);
+        }
+        if parts.method != Method::GET {
+            return reply::empty(StatusCode::METHOD_NOT_ALLOWED).into_http();
+        }
+        let answered = match parts.uri.path() {
+            _ if self.life.now().status == LifecycleStatus::Retired => problem(StatusCode::GONE, "retired", "This agent is retired."),
+            CAPABILITIES => cached(parts, self.document(settings), KEPT),
+            _ => self.translations(parts, settings),
+        };
+        self.life.mark(answered)
+    }
+
+    fn document(&self, settings: &AgentSettings) -> String {
+        let url = &settings.url;
+        let mcp =
+            (1..).zip(MCP_VERSIONS).map(|(place, version)| OfferedProtocol::at("mcp-v1", version, format!("{url}/mcp"), 10 + 10 * place));
+        let protocols: Vec<_> = std::iter::once(OfferedProtocol::at("a2a-v1", "1.0", format!("{url}/a2a"), 10)).chain(mcp).collect();
+        let (agent, lifecycle) = (agent_id(settings), &self.life.now());
+        ServedCapabilities { agent: &agent, version: VERSION, protocols: &protocols, assurance: AssuranceLevel::L1, lifecycle }.write()
+    }
+
+    /// Answers with every pair, or with one that was asked for.
+    fn translations(&self, parts: &Parts, settings: &AgentSettings) -> Response<Payload> {
+        let pairs = self.pairs(settings);
+        match (query(parts, "from"), query(parts, "to")) {
+            (None, None) => cached(parts, translations(&agent_id(settings), &pairs), KEPT),
+            (Some(from), Some(to)) => match pairs.iter().find(|pair| pair.from == from && pair.to == to) {
+                Some(pair) => cached(parts, pair.write(), KEPT),
+                None => problem(StatusCode::NOT_FOUND, "no_translation_path", "This gate does not translate the pair."),
+            },
+            _ => problem(StatusCode::BAD_REQUEST, "incomplete", "A pair has both `from` and `to`: give the two, or none for all pairs."),
+        }
+    }
+
+    /// Lists what calls are translated: those of A2A clients to servers of MCP, and those of MCP clients to agents.
+    fn pairs(&self, settings: &AgentSettings) -> Vec<TranslationPair> {
+        if !self.life.now().status.takes_work() {
+            return Vec::new();
+        }
+        let (mut agents, mut servers) = (false, false);
+        for mount in self.entrance.gate.config.load().mounts.values() {
+            let is_agent = matches!(&mount.transport, Transport::Family(family) if family.settings::<RemoteAgent>().is_some());
+            agents |= is_agent;
+            servers |= !is_agent;
+        }
+        let down = servers.then(|| TranslationPair { from: "a2a-v1", to: "mcp-v1", endpoint: format!("{}/a2a", settings.url) });
+        let up = agents.then(|| TranslationPair { from: "mcp-v1", to: "a2a-v1", endpoint: format!("{}/mcp", settings.url) });
+        down.into_iter().chain(up).collect()
+    }
+
+    /// Answers the owner: the present state, or a transition.
+    async fn owned(&self, parts: &Parts, mut body: Incoming, settings: &AgentSettings) -> Response<Payload> {
+        let answered = if !self.entrance.is_owner(parts) {
+            Err(Refusal::refused("this takes the admin token, which the `banyan` command has"))
+        } else if parts.method == Method::POST {
+            self.change(&mut body, settings).await
+        } else {
+            Ok(())
+        };
+        body::pass_over(&mut body).await;
+        match answered {
+            Ok(()) => {
+                let (agent, notice) = (quote(&agent_id(settings)), self.life.now().notice(VERSION));
+                let text = format!(
+                    "{{\"agent_id\":{agent},\"url\":{},\"lifecycle\":{notice},\"working\":{}}}",
+                    quote(&settings.url),
+                    self.life.working()
+                );
+                let mut response = typed(StatusCode::OK, "application/json", text.into());
+                response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                response
+            }
+            Err(refusal) => reply::refusal(refusal, self.entrance.gate.config.load().wants_credential()),
+        }
+    }
+
+    async fn change(&self, body: &mut Incoming, settings: &AgentSettings) -> Result<(), Refusal> {
+        let text = body::posted(body, LONGEST_WISH).await.map_err(|why| Refusal::failed(why.to_string()))?;
+        let (wish, reason) = wish(&text)?;
+        self.life.change(&self.entrance.gate, &agent_id(settings), wish, &reason).await.map(drop)
+    }
+}
+
+/// Reads `{"to", "reason", "successor", "sunset"}`, of which the first alone is needed.
+fn wish(text: &Bytes) -> Result<(LifecycleChange, String), Refusal> {
+    let wrong = |what: &str| Refusal::failed(format!("the wish has no sound `{what}`"));
+    let whole =
+        Members::parse(text, Duplicates::RefuseDeep).map_err(|error| Refusal::failed(format!("the wish can't be read: {error}")))?;
+    let to = whole.str("to").and_then(|to| LifecycleStatus::parse(&to)).ok_or_else(|| wrong("to"))?;
+    let present = |member| whole.get(member).filter(|raw| *raw != b"null");
+    let word =
+        |member| present(member).map(|raw| json::as_str(raw).map(std::borrow::Cow::into_owned).ok_or_else(|| wrong(member))).transpose();
+    let sunset =
+        present("sunset").map(|raw| std::str::from_utf8(raw).ok().and_then(|text| text.parse().ok()).ok_or_else(|| wrong("sunset")));
+    Ok((LifecycleChange { to, successor: word("successor")?, sunset: sunset.transpose()? }, word("reason")?.unwrap_or_default()))
+}
+
+/// Identity of the gate as an agent: a SPIFFE id of its host and its name.
+fn agent_id(settings: &AgentSettings) -> String {
+    let host = Url::parse(&settings.url).ok().and_then(|url| url.host_str().map(|host| host.trim_matches(['[', ']']).replace(':', "-")));
+    let name = settings.name.to_lowercase();
+    let path: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
+    format!("spiffe://{}/agent/{path}", host.unwrap_or_default())
+}
+
+/// Refusal as RFC 9457 has it, with a word for programs.
+fn problem(status: StatusCode, code: &str, text: &str) -> Response<Payload> {
+    let body = format!("{{\"status\":{},\"code\":\"{code}\",\"title\":{}}}", status.as_u16(), quote(text));
+    let mut response = typed(status, "application/problem+json", body.into());
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

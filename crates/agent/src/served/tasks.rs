@@ -1,0 +1,283 @@
+//! Tasks of A2A clients: each belongs to its caller, and is kept for a while after its end. Runs none.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use agent_proto::served::incoming::SkillCall;
+use agent_proto::served::listing::{TaskFilter, TaskPage};
+use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
+use agent_proto::served::written::{ServedTask, TaskEnd};
+use agent_proto::task::TaskState;
+use banyan_model::Principal;
+use call::words::cancel::Cancel;
+use runtime::{clock, random};
+use tokio::sync::watch;
+
+use crate::served::shelf::{KeptTask, TaskShelf};
+
+/// Time to keep an ended task, or a task at rest for its caller.
+const KEPT: Duration = Duration::from_secs(600);
+
+/// All tasks.
+#[derive(Default)]
+pub struct Tasks(Mutex<TaskShelf>);
+
+/// A running call of a task.
+pub struct BegunTask {
+    pub id: String,
+    pub call: SkillCall,
+    pub cancel: Cancel,
+    /// State of the task.
+    pub state: watch::Receiver<TaskState>,
+}
+
+impl Tasks {
+    /// Begins a task of `owner`.
+    pub fn begin(&self, owner: &Principal, context: Option<String>, call: SkillCall) -> Result<BegunTask, ClientRefusal> {
+        let mut shelf = self.lock();
+        let (moved, state) = watch::channel(TaskState::Working);
+        let (id, context) = (random::token(), context.unwrap_or_else(random::token));
+        let task = ServedTask { id: id.clone(), context, state: TaskState::Working, changed: millis(), words: None, artifacts: None };
+        let kept = KeptTask::new(owner.clone(), task, call.clone(), moved);
+        shelf.make_room(owner, kept.size())?;
+        let begun = BegunTask { id, call, cancel: kept.cancel.clone(), state };
+        shelf.place(kept);
+        Ok(begun)
+    }
+
+    /// Goes on with a task that waits for approval by a gate below: the same call, once more. `None`: the call waits here, and goes on by itself.
+    pub fn go_on(&self, owner: &Principal, id: &str, call: Option<&SkillCall>) -> Result<Option<BegunTask>, ClientRefusal> {
+        let mut shelf = self.lock();
+        let kept = owned(&shelf, owner, id)?;
+        if kept.task.state != TaskState::AuthRequired {
+            return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task waits for no message."));
+        }
+        if call.is_some_and(|call| *call != kept.call) {
+            return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The task is about another call: begin a task of its own."));
+        }
+        if kept.rests.is_none() {
+            return Ok(None);
+        }
+        let mut kept = shelf.remove(id).ok_or_else(unknown)?;
+        (kept.rests, kept.cancel) = (None, Cancel::default());
+        turn(&mut kept, TaskState::Working, None);
+        let state = kept.moved.subscribe();
+        let begun = BegunTask { id: id.into(), call: kept.call.clone(), cancel: kept.cancel.clone(), state };
+        shelf.place(kept);
+        Ok(Some(begun))
+    }
+
+    /// Notes that a running call waits for people, as `words` say; without words, that they have agreed.
+    pub fn attend(&self, id: &str, words: Option<&str>) {
+        let mut shelf = self.lock();
+        let Some(mut kept) = shelf.remove(id) else { return };
+        let state = if words.is_some() { TaskState::AuthRequired } else { TaskState::Working };
+        turn(&mut kept, state, words.map(str::to_owned));
+        shelf.place(kept);
+    }
+
+    /// Puts the end of a run.
+    pub fn rest(&self, id: &str, end: TaskEnd) {
+        let mut shelf = self.lock();
+        // The task itself stands off the shelf while room is made, so that it does not make room for itself.
+        let Some(mut kept) = shelf.remove(id) else { return };
+        (kept.task.words, kept.task.artifacts) = (end.words, end.artifacts);
+        let room = shelf.make_room(&kept.owner, kept.size());
+        let (state, words) = match room {
+            Ok(()) => (end.state, kept.task.words.take()),
+            Err(refusal) => (TaskState::Failed, Some(format!("The tool has run. {refusal}"))),
+        };
+        if state != end.state {
+            kept.task.artifacts = None;
+        }
+        kept.rests = Some(Instant::now());
+        turn(&mut kept, state, words);
+        shelf.place(kept);
+    }
+
+    /// Finds a task of `owner`.
+    pub fn find(&self, owner: &Principal, id: &str) -> Result<ServedTask, ClientRefusal> {
+        owned(&self.lock(), owner, id).map(|kept| kept.task.clone())
+    }
+
+    /// Size of a task of `owner`, in bytes.
+    pub fn size(&self, owner: &Principal, id: &str) -> Result<usize, ClientRefusal> {
+        owned(&self.lock(), owner, id).map(|kept| kept.task.size())
+    }
+
+    /// Subscribes to the states of a task of `owner` that has not ended.
+    pub fn watch(&self, owner: &Principal, id: &str) -> Result<watch::Receiver<TaskState>, ClientRefusal> {
+        let shelf = self.lock();
+        let kept = owned(&shelf, owner, id)?;
+        if kept.task.state.is_final() {
+            return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task has ended: ask for it instead."));
+        }
+        Ok(kept.moved.subscribe())
+    }
+
+    /// Writes a page of the tasks of `owner`.
+    pub fn list(&self, owner: &Principal, filter: &TaskFilter) -> String {
+        let shelf = self.lock();
+        let mut page = TaskPage::new(filter);
+        shelf.of_owner(owner).for_each(|(number, task)| page.push(number, task));
+        page.write()
+    }
+
+    /// Cancels a task of `owner`. A run that has begun ends by itself soon, and takes a question to people back; the receiver
+    /// tells when.
+    pub fn cancel(&self, owner: &Principal, id: &str) -> Result<watch::Receiver<TaskState>, ClientRefusal> {
+        let mut shelf = self.lock();
+        let kept = owned(&shelf, owner, id)?;
+        if kept.task.state.is_final() {
+            return Err(ClientRefusal::new(RefusalReason::TaskNotCancelable, "The task has ended."));
+        }
+        kept.cancel.cancel();
+        let state = kept.moved.subscribe();
+        if kept.rests.is_some()
+            && let Some(mut kept) = shelf.remove(id)
+        {
+            turn(&mut kept, TaskState::Canceled, None);
+            kept.rests = Some(Instant::now());
+            shelf.place(kept);
+        }
+        Ok(state)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TaskShelf> {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.expire(KEPT);
+        shelf
+    }
+}
+
+fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>) {
+    (kept.task.state, kept.task.words, kept.task.changed) = (state, words, millis());
+    kept.moved.send_replace(state);
+}
+
+/// Reads the clock on the wall, in milliseconds since 1970.
+fn millis() -> i64 {
+    i64::try_from(clock::wall() / 1000).unwrap_or(i64::MAX)
+}
+
+/// Finds a task. The task of another caller is as unknown as none.
+fn owned<'a>(shelf: &'a TaskShelf, owner: &Principal, id: &str) -> Result<&'a KeptTask, ClientRefusal> {
+    shelf.get(id).filter(|kept| kept.owner == *owner).ok_or_else(unknown)
+}
+
+fn unknown() -> ClientRefusal {
+    ClientRefusal::new(RefusalReason::TaskNotFound, "No task of this caller has the id.")
+}
+
+#[cfg(test)]
+mod tests {
+    use banyan_model::PrincipalKind;
+
+    use super::*;
+    use crate::served::shelf::{BYTES_OF_CALLER, MOST_OF_CALLER};
+
+    fn token(name: &str) -> Principal {
+        Principal::new(PrincipalKind::Token, name)
+    }
+
+    fn call() -> SkillCall {
+        SkillCall { skill: "a".into(), arguments: "{}".into() }
+    }
+
+    fn end(state: TaskState) -> TaskEnd {
+        TaskEnd { state, words: None, artifacts: Some("[]".into()) }
+    }
+
+    #[test]
+    fn a_task_of_another_caller_is_unknown() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        assert_eq!(tasks.find(&token("alice"), &begun.id).unwrap().state, TaskState::Working);
+        let certified = Principal::new(PrincipalKind::Certificate, "alice");
+        assert!(tasks.find(&certified, &begun.id).is_err(), "a name of another kind is another caller");
+        let (theirs, none) = (tasks.find(&token("bob"), &begun.id).unwrap_err(), tasks.find(&token("bob"), "no such task").unwrap_err());
+        assert_eq!((&theirs, theirs.kind), (&none, RefusalReason::TaskNotFound));
+        assert_eq!(tasks.cancel(&token("bob"), &begun.id).unwrap_err(), none);
+        assert!(!begun.cancel.is_cancelled());
+        assert_eq!(tasks.go_on(&token("bob"), &begun.id, None).err(), Some(none));
+    }
+
+    #[test]
+    fn working_tasks_leave_no_room_but_ended_tasks_do() {
+        let tasks = Tasks::default();
+        let first = tasks.begin(&token("alice"), None, call()).unwrap();
+        for _ in 1..MOST_OF_CALLER {
+            tasks.begin(&token("alice"), None, call()).unwrap();
+        }
+        assert_eq!(tasks.begin(&token("alice"), None, call()).err().unwrap().kind, RefusalReason::Crowded);
+        assert!(tasks.begin(&token("bob"), None, call()).is_ok());
+        tasks.rest(&first.id, end(TaskState::Completed));
+        assert!(tasks.begin(&token("alice"), None, call()).is_ok());
+        assert!(tasks.find(&token("alice"), &first.id).is_err());
+    }
+
+    #[test]
+    fn an_approved_task_goes_on_once_at_a_time() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        assert!(tasks.go_on(&token("alice"), &begun.id, None).is_err());
+        tasks.rest(&begun.id, end(TaskState::AuthRequired));
+        let other = SkillCall { skill: "b".into(), ..call() };
+        assert_eq!(tasks.go_on(&token("alice"), &begun.id, Some(&other)).err().unwrap().kind, RefusalReason::InvalidParams);
+        assert!(tasks.go_on(&token("alice"), &begun.id, Some(&call())).unwrap().is_some());
+        assert!(tasks.go_on(&token("alice"), &begun.id, None).is_err());
+    }
+
+    #[test]
+    fn a_result_beyond_the_room_fails_its_task() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let long = TaskEnd { artifacts: Some(" ".repeat(BYTES_OF_CALLER)), ..end(TaskState::Completed) };
+        tasks.rest(&begun.id, long);
+        let task = tasks.find(&token("alice"), &begun.id).unwrap();
+        assert_eq!((task.state, task.artifacts), (TaskState::Failed, None));
+        assert!(task.words.unwrap().starts_with("The tool has run."));
+    }
+
+    #[test]
+    fn a_list_holds_the_tasks_of_its_caller_alone() {
+        let tasks = Tasks::default();
+        let (first, second) = (tasks.begin(&token("alice"), None, call()).unwrap(), tasks.begin(&token("alice"), None, call()).unwrap());
+        tasks.begin(&token("bob"), None, call()).unwrap();
+        let ids = |filter: TaskFilter| {
+            let page: serde_json::Value = serde_json::from_str(&tasks.list(&token("alice"), &filter)).unwrap();
+            page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(TaskFilter::default()), [second.id.clone(), first.id.clone()]);
+        tasks.rest(&first.id, end(TaskState::Completed));
+        assert_eq!(ids(TaskFilter::default()), [first.id, second.id.clone()], "the last changed is first");
+        assert_eq!(ids(TaskFilter { state: Some(TaskState::Working), ..TaskFilter::default() }), [second.id]);
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&tasks.list(&token("eve"), &TaskFilter::default())).unwrap()["tasks"]
+                == serde_json::json!([])
+        );
+    }
+
+    #[test]
+    fn a_run_that_waits_is_never_begun_again() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        tasks.attend(&begun.id, Some("wait"));
+        assert_eq!(*begun.state.borrow(), TaskState::AuthRequired);
+        assert!(tasks.go_on(&token("alice"), &begun.id, None).unwrap().is_none());
+        tasks.attend(&begun.id, None);
+        assert_eq!((*begun.state.borrow(), tasks.find(&token("alice"), &begun.id).unwrap().words), (TaskState::Working, None));
+        assert!(tasks.go_on(&token("alice"), &begun.id, None).is_err());
+    }
+
+    #[test]
+    fn a_cancelled_run_ends_its_task_itself() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        tasks.attend(&begun.id, Some("wait"));
+        let state = tasks.cancel(&token("alice"), &begun.id).unwrap();
+        assert!(begun.cancel.is_cancelled() && *state.borrow() == TaskState::AuthRequired, "the question to people is not taken back yet");
+        tasks.rest(&begun.id, end(TaskState::Canceled));
+        assert_eq!(*state.borrow(), TaskState::Canceled);
+    }
+}

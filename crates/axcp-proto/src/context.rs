@@ -1,0 +1,13 @@
+//! Contexts that nodes share: a tree of registers, in which the last writer wins. Keeps nothing on a disk and sends nothing.
+//!
+//! Each write has a time of a hybrid clock and an author, and both together order all writes ([`clock`]). An operation becomes writes by its
+//! own content alone ([`path`] says where), never by the present state, so that [`tree`] joins writes in any order to one result.
+//! [`replica`] holds a context, its versions and its bounds. [`follow`] finds the gaps in the versions of a sender, and [`retry`] keeps patches
+//! for a peer that is away.
+
+pub mod clock;
+pub mod follow;
+pub mod path;
+pub mod replica;
+pub mod retry;
+pub mod tree;

@@ -1,0 +1,73 @@
+//! Times and authors of writes, which order all writes. Reads no clock: wall time comes in as microseconds.
+
+use std::sync::Arc;
+
+use crate::error::AxcpError;
+
+/// Microseconds by which the clock of an author may be ahead: a clock further ahead would win for ever.
+pub const MOST_AHEAD: u64 = 60_000_000;
+
+/// Time and author of a write, in the order that decides who wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WriteStamp {
+    pub ts: u64,
+    /// Compared byte by byte.
+    pub node: Arc<str>,
+}
+
+/// Clock that follows wall time and is ahead of everything seen: wall time may go back, the clock never does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HybridClock {
+    last: u64,
+}
+
+impl HybridClock {
+    /// Gives the time of a write of the node itself.
+    pub fn tick(&mut self, wall: u64) -> u64 {
+        self.last = self.last.saturating_add(1).max(wall);
+        self.last
+    }
+
+    /// Follows the time of another node's write.
+    ///
+    /// # Errors
+    /// When the time is 0, which no clock shows, or too far ahead of wall time.
+    pub fn follow(&mut self, ts: u64, wall: u64) -> Result<(), AxcpError> {
+        if ts == 0 {
+            return Err(AxcpError::BadDelta("an operation has no time: send `ts` in microseconds"));
+        }
+        if ts > wall.saturating_add(MOST_AHEAD) {
+            return Err(AxcpError::BadDelta("an operation is from the future: set the clock of its author"));
+        }
+        self.last = self.last.max(ts);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xc_11_a_clock_is_ahead_of_all_it_saw() {
+        let mut clock = HybridClock::default();
+        assert_eq!((clock.tick(100), clock.tick(100), clock.tick(90)), (100, 101, 102));
+        clock.follow(5000, 100).unwrap();
+        assert_eq!((clock.tick(100), clock.tick(9000)), (5001, 9000));
+    }
+
+    #[test]
+    fn xc_11_a_time_from_the_future_is_refused() {
+        let mut clock = HybridClock::default();
+        assert_eq!(clock.follow(100 + MOST_AHEAD, 100), Ok(()));
+        for bad in [0, 101 + MOST_AHEAD, u64::MAX] {
+            assert_eq!(clock.follow(bad, 100).unwrap_err().code().number(), 6);
+        }
+    }
+
+    #[test]
+    fn xc_11_the_author_decides_between_equal_times() {
+        let stamp = |ts, node: &str| WriteStamp { ts, node: node.into() };
+        assert!(stamp(2, "a") > stamp(1, "b") && stamp(2, "b") > stamp(2, "a") && stamp(2, "ab") > stamp(2, "a"));
+    }
+}

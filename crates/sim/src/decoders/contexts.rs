@@ -1,0 +1,104 @@
+//! Checks for what a node of AXCP sends: frames, envelopes and packed data. Nothing about a context itself.
+
+use axcp_proto::context::replica::Replica;
+use axcp_proto::envelope::ReceivedEnvelope;
+use axcp_proto::frame::{FrameReader, LengthOrder, MOST_FRAME};
+use axcp_proto::gzip::{MOST_DATA, pack, unpack};
+use axcp_proto::message::{EnvelopePayload, ErrorMessage};
+use bytes::Bytes;
+
+/// A field that no version knows.
+const UNKNOWN: &[u8] = b"\xfa\xff\x03\x01x";
+
+/// Data that is unpacked is as long as a segment at most, and is unpacked again after packing.
+pub(super) fn data(data: &[u8]) {
+    match unpack(data) {
+        Ok(text) => {
+            assert!(text.len() <= MOST_DATA);
+            let packed = pack(Bytes::copy_from_slice(&text));
+            assert!(packed.len() <= text.len());
+            assert!(text.starts_with(&[0x1f, 0x8b]) || unpack(&packed) == Ok(text));
+        }
+        Err(refused) => holds(&refused.message()),
+    }
+}
+
+/// An envelope leaves as it came, an unknown field changes only what is signed, and a refusal is a message.
+pub(super) fn envelope(data: &[u8]) {
+    match ReceivedEnvelope::read(Bytes::copy_from_slice(data)) {
+        Ok(read) => {
+            assert_eq!(read.text(), data);
+            assert!(read.profile() <= 3);
+            let newer = ReceivedEnvelope::read([data, UNKNOWN].concat().into());
+            assert!(newer.as_ref().is_ok_and(|newer| newer.signed() != read.signed() && newer.signature() == read.signature()));
+            match read.payload() {
+                Ok(payload) => assert_eq!(Ok(payload), newer.and_then(|newer| newer.payload())),
+                Err(refused) => holds(&refused.message()),
+            }
+        }
+        Err(refused) => holds(&refused.message()),
+    }
+}
+
+/// A stream in pieces holds the same frames as the stream at once, and its frames make the stream.
+pub(super) fn frames(data: &[u8]) {
+    let (&[size, ..], stream) = (data.first_chunk::<1>().unwrap_or(&[0]), data.get(1..).unwrap_or_default());
+    let whole = read(std::iter::once(stream));
+    assert_eq!(read(stream.chunks(usize::from(size).max(1))), whole);
+    let (frames, order, is_over) = whole;
+    let written: Vec<u8> = frames.iter().flat_map(|frame| order.frame(frame).unwrap_or_default()).collect();
+    assert!(stream.starts_with(&written));
+    assert!(is_over || stream.len() - written.len() < MOST_FRAME);
+}
+
+/// A patch is applied once: again, and backwards, to the same replica. A refused patch changes nothing, and a snapshot makes the replica again.
+pub(super) fn patch(data: &[u8]) {
+    let read = ReceivedEnvelope::read(Bytes::copy_from_slice(data)).and_then(|read| read.payload());
+    let Ok(Some(EnvelopePayload::ContextPatch(mut patch))) = read else { return };
+    let Ok(mut replica) = Replica::new(&patch.context_id, "me") else { return };
+    let empty = replica.clone();
+    if let Err(refused) = replica.apply(&patch, "peer", 1 << 50) {
+        holds(&refused.message());
+        assert_eq!(replica.snapshot(), empty.snapshot());
+        assert_eq!(replica.version(), 0);
+        return;
+    }
+    let snapshot = replica.snapshot();
+    assert_eq!(replica.apply(&patch, "peer", 1 << 50), Ok(0));
+    assert_eq!(
+        Replica::restore(&snapshot, "me", 1).map(|restored| (restored.snapshot(), restored.json())),
+        Ok((snapshot.clone(), replica.json()))
+    );
+    assert!(is_json(&replica.json()), "the context is JSON");
+    patch.ops.reverse();
+    let mut backwards = empty;
+    assert!(backwards.apply(&patch, "peer", 1 << 50).is_ok());
+    assert_eq!(backwards.snapshot(), snapshot);
+}
+
+fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(text).is_ok()
+}
+
+/// Gives the frames of a stream, the order of its lengths, and if the stream is over.
+fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Bytes>, LengthOrder, bool) {
+    let (mut reader, mut frames) = (FrameReader::default(), Vec::new());
+    for piece in pieces {
+        reader.push(piece);
+        loop {
+            match reader.next_frame() {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => break,
+                Err(refused) => {
+                    holds(&refused.message());
+                    return (frames, reader.order(), true);
+                }
+            }
+        }
+    }
+    (frames, reader.order(), false)
+}
+
+fn holds(refusal: &ErrorMessage) {
+    assert!(refusal.code != 0 && !refusal.reason.is_empty() && refusal.reason.len() < 1000, "{refusal:?}");
+}

@@ -1,0 +1,136 @@
+//! Signatures of Execution Context Tokens: by a key of this machine, and against the keys of known issuers. Does not fetch keys, nor
+//! follow any address in a token.
+
+use audit::ect::claims::EctClaims;
+use audit::ect::compact::{CarriedEct, EctAlgorithm, SignedEct, signing_input};
+use audit::ect::work::WitnessedWork;
+use audit::ect::{EctDraft, EctFault};
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::pki_types::pem::PemObject;
+
+use crate::keys::KeySet;
+
+/// Most keys tried for one token.
+const MOST_KEYS: usize = 8;
+
+/// An assurance level of draft -01, from the lower to the higher. The third needs a ledger's receipt and is left to its keeper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EctLevel {
+    /// L1.
+    Unsigned,
+    /// L2.
+    Signed,
+}
+
+/// A token for this verifier, with the level that its checks reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JudgedEct {
+    pub level: EctLevel,
+    pub claims: EctClaims,
+}
+
+/// A signer: a private key of P-256, with the id by which others find its public half. ES256 is the one
+/// algorithm that both known implementations read.
+pub struct EctSigner {
+    key: EncodingKey,
+    key_id: String,
+}
+
+/// Issuers of tokens, each with the keys that may sign for its name.
+#[derive(Default)]
+pub struct EctIssuers(Vec<(String, KeySet)>);
+
+impl EctSigner {
+    /// Reads a private key of P-256 (PKCS #8 in PEM). The error says what is wrong with the text.
+    pub fn from_pem(pem: &str, key_id: &str) -> Result<Self, String> {
+        let wrong = || "there is no private key of P-256 (PKCS #8 in PEM) in it".to_owned();
+        let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| wrong())?;
+        let signer = Self { key: EncodingKey::from_ec_der(der.secret_pkcs8_der()), key_id: key_id.to_owned() };
+        // The library takes any bytes for a key: a key of another curve shows here, and not with the first token.
+        signer.public().map_err(|_| wrong()).map(|_| signer)
+    }
+
+    /// Writes the public half as a JWK. The error says what is wrong with the key.
+    pub fn public(&self) -> Result<String, String> {
+        let mut jwk = Jwk::from_encoding_key(&self.key, Algorithm::ES256).map_err(|error| error.to_string())?;
+        jwk.common.key_id = Some(self.key_id.clone());
+        serde_json::to_string(&jwk).map_err(|error| error.to_string())
+    }
+
+    /// Makes the token of a task.
+    ///
+    /// # Errors
+    /// When a reader would refuse the claims, or the key cannot sign.
+    pub fn sign(&self, work: &WitnessedWork<'_>, draft: EctDraft) -> Result<String, EctFault> {
+        let signed = signing_input(draft, EctAlgorithm::Es256, &self.key_id, &work.claims(draft)?);
+        let signature = crypto::sign(signed.as_bytes(), &self.key, Algorithm::ES256).map_err(|_| EctFault::Signature)?;
+        Ok(format!("{signed}.{signature}"))
+    }
+}
+
+impl EctIssuers {
+    /// Adds an issuer.
+    pub fn add(&mut self, name: &str, keys: KeySet) {
+        self.0.push((name.to_owned(), keys));
+    }
+
+    /// Verifies a token made for `verifier`, of at least the level `least`, at `now` (seconds since 1970). A text with a dot is signed or
+    /// nothing, so a broken signature never lowers the level. Replays and predecessors are left to the caller.
+    ///
+    /// # Errors
+    /// The first check failed, in the order of the draft.
+    pub fn verify(&self, text: &str, least: EctLevel, verifier: &str, now: u64) -> Result<JudgedEct, EctFault> {
+        let judged = match CarriedEct::read(text)? {
+            CarriedEct::Plain(_) if least > EctLevel::Unsigned => return Err(EctFault::Level),
+            CarriedEct::Plain(claims) => JudgedEct { level: EctLevel::Unsigned, claims },
+            CarriedEct::Signed(token) => JudgedEct { level: EctLevel::Signed, claims: self.of_issuer(&token)? },
+        };
+        judged.claims.judge(verifier, now).map(|()| judged)
+    }
+
+    /// Verifies the signature and the issuer of a token, at whatever time and for whomever: for an export.
+    ///
+    /// # Errors
+    /// The first check failed.
+    pub fn signed(&self, text: &str) -> Result<EctClaims, EctFault> {
+        let CarriedEct::Signed(token) = CarriedEct::read(text)? else { return Err(EctFault::Level) };
+        self.of_issuer(&token)
+    }
+
+    fn of_issuer(&self, token: &SignedEct<'_>) -> Result<EctClaims, EctFault> {
+        let signers = self.signers(token)?;
+        let claims = token.claims()?;
+        let is_issuer = signers.iter().any(|name| claims.issuer.as_deref() == Some(name));
+        if is_issuer { Ok(claims) } else { Err(EctFault::Issuer) }
+    }
+
+    /// Names the issuers whose key signed the token.
+    fn signers(&self, token: &SignedEct<'_>) -> Result<Vec<&str>, EctFault> {
+        let algorithm = of_library(token.algorithm);
+        let candidates = self.0.iter().flat_map(|(name, keys)| keys.candidates(Some(&token.key_id), algorithm).map(move |key| (name, key)));
+        let (mut tried, mut signers) = (0, Vec::new());
+        for (name, key) in candidates.take(MOST_KEYS) {
+            tried += 1;
+            if crypto::verify(token.signature, token.signed.as_bytes(), &key.key, algorithm).unwrap_or_default() {
+                signers.push(name.as_str());
+            }
+        }
+        match (tried, signers.is_empty()) {
+            (0, _) => Err(EctFault::Key(token.key_id.clone())),
+            (_, true) => Err(EctFault::Signature),
+            (_, false) => Ok(signers),
+        }
+    }
+}
+
+fn of_library(algorithm: EctAlgorithm) -> Algorithm {
+    match algorithm {
+        EctAlgorithm::EdDsa => Algorithm::EdDSA,
+        EctAlgorithm::Es256 => Algorithm::ES256,
+    }
+}
+
+#[cfg(test)]
+mod tests;
