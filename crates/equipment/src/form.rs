@@ -13,8 +13,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::dialect::DialectForm;
+use crate::health::Health;
 use crate::role::RoleSettings;
-use crate::settings::{Backend, Confirmation, DeviceSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
+use crate::settings::{Backend, Confirmation, DeviceSettings, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
 
 /// The keys of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -176,7 +177,7 @@ pub(crate) struct Device {
     /// Longest time for a command of the device. Default: `30s`.
     #[schemars(example = &"30s")]
     command_timeout: Option<At<String>>,
-    /// Commands with a text that the output must hold after a change; otherwise the change is rolled back at once.
+    /// Health checks: a healthy device passes them after a change, or the change is rolled back, and again before a confirmation.
     health: Vec<Health>,
 }
 
@@ -247,6 +248,7 @@ impl Device {
             reading.refuse(flaw.help("shorten it, or raise `longest_window`"));
         }
         self.roles.iter().for_each(|role| role.check(name, reading));
+        self.check_health(confirm_within, name, reading);
         let backend = self.backend.unwrap_or_default();
         if backend == Backend::Snmp {
             self.check_snmp(name, reading);
@@ -339,6 +341,19 @@ impl Device {
             reading.refuse(flaw.help("add `community`"));
         }
         ListenSettings { traps, syslog, sources }
+    }
+
+    fn check_health(&self, confirm_within: u64, name: &At<String>, reading: &mut FileReading<'_>) {
+        for health in &self.health {
+            if let Some(flaw) = health.flaw() {
+                reading.refuse(Flaw::new(name.span(), flaw));
+            }
+            if health.within >= confirm_within {
+                let (command, within) = (&health.command, health.within);
+                let flaw = format!("the health check `{command}` may take {within} s, and a change is taken back after {confirm_within} s");
+                reading.refuse(Flaw::new(name.span(), flaw).help("shorten `within`, or raise `confirm_within`"));
+            }
+        }
     }
 
     fn check_snmp(&self, name: &At<String>, reading: &mut FileReading<'_>) {

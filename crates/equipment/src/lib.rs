@@ -3,6 +3,7 @@
 
 mod dialect;
 mod form;
+mod health;
 mod naming;
 mod role;
 mod secrets;
@@ -20,11 +21,12 @@ use config::secret::SecretRef;
 use config::{Flaw, Section, suggest};
 use form::{Device, DeviceForm};
 
+pub use health::Health;
 pub use naming::qualified;
 pub use role::RoleSettings;
 pub use secrets::DeviceSecrets;
 pub use settings::{
-    Backend, Confirmation, DeviceLimits, DeviceSettings, GroupSettings, Health, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings,
+    Backend, Confirmation, DeviceLimits, DeviceSettings, GroupSettings, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings,
 };
 
 /// Network devices: `[device.NAME]`.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use std::path::PathBuf;
 
+use crate::health::Health;
 use crate::role::RoleSettings;
 
 /// Longest window of a commit by default, in seconds.
@@ -193,16 +194,6 @@ impl Default for DeviceLimits {
     fn default() -> Self {
         Self { connections: 256, logins: 64 }
     }
-}
-
-/// A command of the device and a text in the output of a healthy device.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Health {
-    /// The command, such as `show bgp summary`.
-    pub command: String,
-    /// The text.
-    pub expect: String,
 }
 
 /// The way to a device.

@@ -1,5 +1,7 @@
 //! Carries out the wishes of a transaction, one after another. Decides nothing.
 
+use std::time::Duration;
+
 use net_proto::change::text::{FRR, Tree};
 use net_proto::change::{ChangeOutcome, ChangeRecord, DeviceChange, Phase, StepResult, Transaction, Want, listed};
 use net_proto::fault::{Code, Fault};
@@ -9,6 +11,7 @@ use crate::backend::Frr;
 use crate::bird::BirdView;
 use crate::clock::now;
 use crate::guard;
+use crate::health::HealthChecks;
 use crate::site::{Site, forget};
 use crate::store::Lock;
 use crate::way::DeviceWay;
@@ -36,8 +39,9 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
             Want::Confirm(change) => reported(confirm(site, change).await),
             Want::Read => read(site, transaction.record()).await.unwrap_or_else(StepResult::Failed),
             Want::Restore(snapshot) => restored(site, snapshot, transaction.record(), lock).await,
-            Want::Check => reported(check(site, transaction.record()).await),
-            Want::Save => reported(save(site, transaction.record()).await),
+            Want::Check(change) => reported(checks(site, change).settle(change).await),
+            Want::CheckAgain(change) => reported(checks(site, change).look().await),
+            Want::Save => save(site, transaction.record()).await,
         };
         transaction.hear(done, &now());
     }
@@ -102,11 +106,11 @@ async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Bird(bird) => {
             bird.check_start(change)?;
             bird.check_free().await?;
-            guard::start(site)
+            guard::start(site).await
         }
         // The commands of the change begin with the timer of the device.
         DeviceWay::Ssh(ssh) if ssh.has_timer() => Ok(()),
-        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => guard::start(site),
+        DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => guard::start(site).await,
     }
 }
 
@@ -130,6 +134,11 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
         DeviceWay::Bird(bird) => bird.confirm(persist(change)?, change).await,
         DeviceWay::Frr(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
     }
+}
+
+fn checks<'a>(site: &'a Site, change: &DeviceChange) -> HealthChecks<'a> {
+    let left = change.deadline.as_ref().map_or(0, |deadline| deadline.left(&now()));
+    HealthChecks { device: &site.backend, checks: &site.settings.health, left: Duration::from_millis(left) }
 }
 
 /// Seconds until the deadline.
@@ -172,29 +181,15 @@ async fn reload(site: &Site, frr: &Frr, text: &str, lock: &Lock) -> Result<(), F
     reloaded
 }
 
-async fn save(site: &Site, record: &ChangeRecord) -> Result<(), Fault> {
+async fn save(site: &Site, record: &ChangeRecord) -> StepResult {
     match &site.backend {
         DeviceWay::Netconf(netconf) => netconf.save(),
-        DeviceWay::Frr(frr) => frr.save().await,
-        DeviceWay::Hosted(frr) => frr.save().await,
-        DeviceWay::Ssh(ssh) => ssh.save().await,
-        DeviceWay::Bird(bird) => bird.save(record.change.as_ref()).await,
+        DeviceWay::Frr(frr) => reported(frr.save().await),
+        DeviceWay::Hosted(frr) => reported(frr.save().await),
+        DeviceWay::Ssh(ssh) => reported(ssh.save().await),
+        DeviceWay::Bird(bird) => reported(bird.save(record.change.as_ref()).await),
         // The database is on the disk after each transaction.
-        DeviceWay::Ovs(_) => Ok(()),
-        DeviceWay::Snmp(_) => Err(Fault::new(Code::ConfigIncompatible, "SNMP has no word for saving")),
+        DeviceWay::Ovs(_) => StepResult::Done,
+        DeviceWay::Snmp(_) => StepResult::Unable,
     }
-}
-
-async fn check(site: &Site, record: &ChangeRecord) -> Result<(), Fault> {
-    if let (Some(ovs), Some(change)) = (site.backend.ovs(), &record.change) {
-        ovs.check(change).await?;
-    }
-    for health in &site.settings.health {
-        let output = site.backend.exec(&health.command).await?;
-        if !output.contains(&health.expect) {
-            let detail = format!("`{}` does not show `{}`, so the change was taken back", health.command, health.expect);
-            return Err(Fault::new(Code::ConfigIncompatible, detail).at(health.command.clone()));
-        }
-    }
-    Ok(())
 }

@@ -1,24 +1,32 @@
 //! The process that restores a device when nobody confirms, also after the death of all other processes. Started before a change is applied,
 //! in a process group without others. Decides nothing: the record says when a restore is due.
 
+use std::io::{Read, Write};
 use std::ops::Not;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use net_proto::fault::{Code, Fault};
+use tokio::time::Instant;
 
 use crate::site::Site;
 
 /// Pause between two looks at the deadline.
 const TICK: Duration = Duration::from_millis(250);
-/// Pause after a restore in vain.
+/// Pause after a restore in vain, and the longest one after many.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Restores in vain before the guard gives up; the next server of the device goes on.
-const TRIES: u32 = 100;
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Longest time for a guard to begin its watch.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Word of a guard that watches.
+const WATCHES: &[u8] = b"+";
 
-/// Starts the guard of a device: this program again, with the settings of the device.
-pub(crate) fn start(site: &Site) -> Result<(), Fault> {
+/// Starts the guard of a device, this program again with the settings of the device, and waits until the guard watches.
+///
+/// # Errors
+/// The guard does not watch in time. A guard that begins later finds no change to restore, and ends.
+pub(crate) async fn start(site: &Site) -> Result<(), Fault> {
     let failed =
         |why: String| Fault::new(Code::HardwareFailure, format!("the process that would restore the device can't be started: {why}"));
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
@@ -26,41 +34,61 @@ pub(crate) fn start(site: &Site) -> Result<(), Fault> {
     let mut command = std::process::Command::new(program);
     command.args(["device", "guard", "--settings", &settings, "--state"]).arg(&site.state);
     command.envs(site.secrets.variables());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let said = child.stdout.take();
+    let (heard, hears) = tokio::sync::oneshot::channel();
     // Reaped here while this process lives, so that none is left behind as a zombie.
-    let reaping = std::thread::Builder::new().name("guard".to_owned()).spawn(move || drop(child.wait()));
-    reaping.map(drop).map_err(|error| failed(error.to_string()))
+    let reaping = std::thread::Builder::new().name("guard".to_owned()).spawn(move || {
+        let mut word = [0; WATCHES.len()];
+        let watches = said.is_some_and(|mut said| said.read_exact(&mut word).is_ok()) && word == WATCHES;
+        drop((heard.send(watches), child.wait()));
+    });
+    reaping.map_err(|error| failed(error.to_string()))?;
+    match tokio::time::timeout(PATIENCE, hears).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(_) => Err(failed("it ended at once".to_owned())),
+        Err(_) => Err(failed(format!("it did not begin within {} s", PATIENCE.as_secs()))),
+    }
 }
 
-/// Waits until the change is confirmed or rolled back, and rolls the change back at the deadline.
-///
-/// # Errors
-/// The old configuration does not come back.
-pub async fn guard(site: &Site) -> Result<(), Fault> {
-    let mut failures = 0;
+/// Waits until the change is confirmed or rolled back, and rolls the change back at the deadline, until success. Writes a word to `out` once
+/// the guard watches.
+pub async fn guard(site: &Site, out: &mut (impl Write + Send)) {
+    let (mut pause, mut is_said) = (PAUSE, false);
     // A record that can't be read at this moment may be one of a change that waits.
     while site.store.load().is_ok_and(|record| record.pending().is_none()).not() {
+        if !is_said {
+            // The process that started the guard may be dead already.
+            is_said = out.write_all(WATCHES).and_then(|()| out.flush()).is_ok();
+        }
         match site.restore_if_due().await {
-            Ok(true) => return Ok(()),
+            Ok(true) => return,
             Ok(false) => tokio::time::sleep(TICK).await,
-            Err(fault) if failures >= TRIES => return Err(fault),
             Err(_) => {
-                failures += 1;
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(pause).await;
+                pause = longer(pause);
             }
         }
     }
-    Ok(())
 }
 
-/// Does the same beside a server: after a restart of the machine no guard is left.
+/// Does the same beside a server: after a restart of the machine no guard is left. Saves confirmed changes that are not saved as well.
 pub(crate) async fn watch(site: Arc<Site>) {
+    let (mut pause, mut next_save) = (PAUSE, Instant::now());
     loop {
-        let pause = if site.restore_if_due().await.is_err() { PAUSE } else { TICK * 4 };
-        tokio::time::sleep(pause).await;
+        let rest = if site.restore_if_due().await.is_err() { PAUSE } else { TICK * 4 };
+        if Instant::now() >= next_save {
+            pause = if site.save_if_left().await.is_err() { longer(pause) } else { PAUSE };
+            next_save = Instant::now().checked_add(pause).unwrap_or(next_save);
+        }
+        tokio::time::sleep(rest).await;
     }
+}
+
+fn longer(pause: Duration) -> Duration {
+    pause.saturating_mul(2).min(LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -76,7 +104,7 @@ mod tests {
     async fn nm_09_a_guard_outlasts_an_unreadable_record() {
         let dir = tempfile::tempdir().unwrap();
         let site = Site::open(DeviceSettings::new("r1"), &DeviceSecrets::default(), dir.path()).unwrap();
-        let is_over = || pin!(guard(&site)).poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        let is_over = || pin!(guard(&site, &mut std::io::sink())).poll(&mut Context::from_waker(Waker::noop())).is_ready();
         assert!(is_over(), "nothing waits");
         std::fs::write(site.store.file("change.json"), "{").unwrap();
         assert!(!is_over(), "a change may wait");

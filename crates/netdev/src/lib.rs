@@ -18,6 +18,7 @@ mod freeze;
 mod frr;
 mod group;
 mod guard;
+mod health;
 mod host_key;
 mod hosted;
 mod intake;

@@ -73,6 +73,9 @@ pub struct ChangeState {
     pub seconds_left: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
+    /// A restart of the device would lose the last confirmed change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unsaved: bool,
     /// Sentences about freezes that hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frozen: Vec<String>,
@@ -150,6 +153,7 @@ impl Site {
         Ok(ChangeState {
             // A device whose freeze can't be read is changed by nobody; what waits there is to be seen all the same.
             frozen: frozen.unwrap_or_else(|fault| vec![fault.detail]),
+            unsaved: record.is_unsaved,
             device: self.settings.name.clone(),
             phase: change.map_or("none", |change| change.phase.as_str()).to_owned(),
             change: change.map(|change| change.id.clone()),
@@ -174,6 +178,7 @@ impl Site {
             deadline: None,
             seconds_left: None,
             reason: None,
+            unsaved: false,
             frozen: vec![fault.detail],
         })
     }
@@ -323,7 +328,8 @@ impl Site {
         }
     }
 
-    /// Confirms the pending change, where its hash is the one given; answers true if the device saved the new configuration as well.
+    /// Confirms the pending change, where its hash is the one given; answers true if the device saved the new configuration as well. Saves an
+    /// unsaved confirmed change.
     ///
     /// # Errors
     /// Nothing is pending, the change is another's, the deadline is over, the device runs something else, or the record can't be written.
@@ -339,7 +345,11 @@ impl Site {
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         by.check_owner(&record)?;
-        let transaction = Transaction::confirm(&record, hash, &now())?;
+        let transaction = if record.is_unsaved && record.pending().is_none() {
+            Transaction::save(record, matches!(by, Settler::Person(_)))?
+        } else {
+            Transaction::confirm(&record, hash, &now())?
+        };
         let (_, outcome) = room::settling(drive(self, transaction, &lock)).await;
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }
@@ -381,6 +391,26 @@ impl Site {
         let is_confirming = record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming);
         let transaction = if is_confirming { Transaction::settle(record) } else { Transaction::roll_back(record, reason)? };
         room::settling(drive(self, transaction, &lock)).await.1.map(|_| true)
+    }
+
+    /// Saves an unsaved confirmed change, where the device still runs the change. False: nothing is left to be saved, or another process holds
+    /// the lock.
+    pub(crate) async fn save_if_left(&self) -> Result<bool, Fault> {
+        // A candidate that knows what the device starts with would take that for the work of somebody else.
+        let may_save = |record: &ChangeRecord| record.live().is_none_or(|change| !change.phase.is_pending() && change.start.is_none());
+        let is_left = |record: &ChangeRecord| record.is_unsaved && may_save(record);
+        if !is_left(&self.store.load()?) {
+            return Ok(false);
+        }
+        let Ok(lock) = self.store.lock(Duration::ZERO).await else { return Ok(false) };
+        let record = self.store.load()?;
+        if !is_left(&record) {
+            return Ok(false);
+        }
+        match room::settling(drive(self, Transaction::save(record, false)?, &lock)).await.1? {
+            ChangeOutcome::Confirmed { is_saved: false } => Err(Fault::new(Code::ConfigIncompatible, "the device refused to save")),
+            ChangeOutcome::Committed | ChangeOutcome::Confirmed { is_saved: true } | ChangeOutcome::RolledBack => Ok(true),
+        }
     }
 
     /// A file in the directory of the device.

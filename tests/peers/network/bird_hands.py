@@ -169,6 +169,8 @@ def unsaved(report, device):
     report.check("NM-09: bird: a rollback leads to what ran, saved or not", told.get("status") == "rolled-back" and runs("10.3.0.0/16") and not runs("10.4.0.0/16"), str(told))
     pulled = device.call("network.file.pull", filename="running-config")["structuredContent"]["content"]
     report.equal("NM-09: bird: which is what is read", pulled, BASE + ADDED)
+    late = until(20, lambda: FILE.read_text() == BASE + ADDED)
+    report.check("NM-09: bird: which is saved once it can be", late is not None, FILE.read_text())
     back(device)
 
 

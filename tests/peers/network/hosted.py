@@ -198,6 +198,26 @@ def full(report, gateway):
     device.call("network.rollback")
 
 
+def orphaned(report, gateway):
+    """NM-09: a job that died amid a change leaves the only copy of the old configuration: nothing goes over it until somebody has decided."""
+    device, before = Device(gateway, "host2"), lab.running("r2")
+    place = HOME / "ops" / ".banyan" / "frr-r2" / "restore-orphan"
+    lab.sh("install", "-d", "-o", "ops", str(place))
+    old = before.replace("description", "description older", 1)
+    (place / "old.conf").write_text(old)
+    (place / "begun").touch()
+    device.change("interface lan0", "description over an orphan")
+    code, detail = device.code("network.commit", confirmed=WINDOW)
+    report.check("NM-09: host2: an old configuration that nobody restored stops a change", code == -32083 and str(place) in detail and "job now" in detail, f"{code} {detail}")
+    report.check("NM-09: host2: and is still there, and nothing was applied", (place / "old.conf").read_text() == old and lab.running("r2") == before, lab.running("r2"))
+    (place / "old.conf").write_text(before)
+    done = device.call("network.commit", confirmed=WINDOW)
+    report.check("NM-09: host2: one that runs already is cleared away", done.get("status") == "committed" or
+                 (done.get("structuredContent") or {}).get("status") == "committed", str(done)[:600])
+    device.call("network.rollback")
+    report.check("NM-09: host2: and a change goes on as ever", not place.exists() and lab.running("r2") == before, lab.running("r2"))
+
+
 def without_shell(report, gateway):
     """NM-13: a login that is `vtysh` alone can start no job, so nothing is sent."""
     before = lab.running("r2")
@@ -329,7 +349,7 @@ def run(report, gateway):
     """Checks both hosts."""
     beside = threading.Thread(target=lambda: report.guard("hosted/cut", lambda: cut(report, gateway)))
     beside.start()
-    for work in (machine, confirmed, taken_back, full, without_shell, looked_at, risky):
+    for work in (machine, confirmed, taken_back, orphaned, full, without_shell, looked_at, risky):
         report.guard(f"hosted/{work.__name__}", lambda work=work: work(report, gateway))
     beside.join()
     report.guard("hosted/sessions_killed", lambda: sessions_killed(report, gateway))

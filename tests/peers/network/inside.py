@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import added, asking, clients, controller, lab, netconf, page, previewed, remote, shaped, undone, walk  # noqa: E402
+from network import added, asking, clients, controller, lab, netconf, page, previewed, remote, settled, shaped, undone, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -552,6 +552,7 @@ def main():
     report.guard("network/previewed", lambda: previewed.run(report))
     report.guard("network/undone", lambda: undone.run(report))
     report.guard("network/shaped", lambda: shaped.run(report))
+    report.guard("network/settled", lambda: settled.run(report))
     report.guard("network/page", lambda: page.run(report))
     ssh = SSH.format(work=lab.WORK, fingerprint=lab.fingerprint())
     with Gateway("network", {}, config=CONFIG + ssh) as gateway:

@@ -142,7 +142,8 @@ impl Device {
             DeviceCommand::Freeze(begin) => begin.run(place, output),
             DeviceCommand::Unfreeze(end) => end.run(place, output),
             DeviceCommand::Guard(handover) => {
-                threads::wait(async { netdev::guard(&handover.site()?).await.map_err(|fault| failed(&fault)) })?
+                let site = handover.site()?;
+                threads::wait(async { netdev::guard(&site, &mut std::io::stdout()).await })
             }
             DeviceCommand::Import(inventory) => inventory.run(place, output),
             DeviceCommand::List => list(place, output),
@@ -268,7 +269,7 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
             groups.join(" "),
             frozen.to_owned(),
             one.change.unwrap_or_default(),
-            one.phase,
+            if one.unsaved { format!("{}, not saved", one.phase) } else { one.phase },
             one.owner.unwrap_or_default(),
             left,
         ];
@@ -290,6 +291,13 @@ fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
         standing.owner.unwrap_or_default(),
         standing.phase.replace('_', " ")
     )))?;
+    if standing.unsaved {
+        let name = printable(name);
+        output.line(
+            "not saved on the device: a restart there would lose what was confirmed last. Saving is tried again while the device is served",
+        )?;
+        output.line(&format!("`banyan device confirm {name}` saves what the device runs now"))?;
+    }
     if let (Some(deadline), Some(left)) = (standing.deadline, standing.seconds_left) {
         output.line(&format!("rolled back in {left} s, at {deadline}, unless `banyan device confirm {}` keeps it", printable(name)))?;
     }

@@ -178,6 +178,13 @@ pub fn job_answer(output: &str, wanted: &str) -> Result<(), Fault> {
             let detail = "locked: a restore job of somebody else waits or works on the device";
             Fault::new(Code::AccessDenied, detail).retryable()
         }
+        ("left", place) => {
+            let detail = format!(
+                "a restore job died on the device before its change was confirmed or taken back, so nothing was applied. {place} there holds the \
+                 old configuration: bring that back by `sh {place}/job now`, or remove the directory to keep what runs"
+            );
+            Fault::new(Code::AccessDenied, detail)
+        }
         ("drift", _) => {
             let detail = "the running configuration has changed since the diff was shown: nothing was applied; make the change again";
             Fault::new(Code::ConfigIncompatible, detail).at("running")
@@ -242,6 +249,7 @@ mod tests {
             ("banyan full", Code::HardwareFailure),
             ("banyan gone", Code::RollbackNotSupported),
             ("banyan pending", Code::AccessDenied),
+            ("banyan left /root/.banyan/frr-/restore-a", Code::AccessDenied),
             ("banyan drift", Code::ConfigIncompatible),
             ("x\nbanyan applied 1", Code::ConfigIncompatible),
             ("banyan applied over", Code::ConfirmedCommitTimeout),

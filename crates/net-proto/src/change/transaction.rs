@@ -3,7 +3,7 @@
 //! The law: at every moment the old configuration runs, or a deadline on the disk will restore the old configuration, or somebody confirmed.
 //! A device has to work off requests in order, also after the death of the caller.
 
-use super::candidate::{locked, pending, with};
+use super::candidate::{locked, pending};
 use super::form::listed;
 use super::record::{ChangeRecord, Deadline, DeviceChange, Now, Phase, Reason};
 use super::text::revision;
@@ -27,8 +27,10 @@ pub enum Want<'a> {
     Read,
     /// Bring an old configuration back to the device.
     Restore(&'a str),
-    /// Run the health checks.
-    Check,
+    /// Run the health checks, which get the time that each is given.
+    Check(&'a DeviceChange),
+    /// Run the health checks once more before a confirmation, without a wait.
+    CheckAgain(&'a DeviceChange),
     /// Save the running configuration for the next start of the device.
     Save,
     /// Nothing more.
@@ -42,6 +44,8 @@ pub enum StepResult {
     Running(String),
     /// Somebody else stands in the way of the change and of the old configuration, as the text says.
     Overtaken(String),
+    /// The device has no such action.
+    Unable,
     Failed(Fault),
 }
 
@@ -87,6 +91,8 @@ enum ChangeStep {
     KeepRolledBack,
     KeepOvertaken,
     KeepStuck,
+    /// Run the health checks before a confirmation.
+    CheckAgain,
     /// Read the running configuration before a confirmation, on a device without a timer.
     Verify,
     KeepConfirming,
@@ -97,7 +103,10 @@ enum ChangeStep {
     /// The device had taken the change back before the confirmation.
     KeepLost,
     KeepConfirmed,
+    /// Read the running configuration before a save that comes late.
+    LookUnsaved,
     Save,
+    KeepSaved,
     End,
 }
 
@@ -121,6 +130,8 @@ pub struct Transaction {
     in_the_way: Option<String>,
     /// Failure for the caller.
     fault: Option<Fault>,
+    /// The device has saved the new configuration.
+    is_saved: bool,
     outcome: Option<ChangeOutcome>,
     /// Moment at which the present action was asked for.
     asked: Option<Now>,
@@ -179,10 +190,22 @@ impl Transaction {
             }
             _ => return Err(Fault::new(Code::InvalidParams, "no change waits to be confirmed")),
         }
-        if record.change.as_ref().is_some_and(|change| change.persist.is_some()) {
-            return Ok(Self::new(with(record, |change| change.phase = Phase::Confirming), ChangeStep::KeepConfirming));
+        Ok(Self::new(record.clone(), ChangeStep::CheckAgain))
+    }
+
+    /// Begins to save a confirmed change that was not saved. `is_by_a_person`: whatever runs now is saved.
+    ///
+    /// # Errors
+    /// Nothing is left to be saved, or a change waits that a save would keep.
+    pub fn save(record: ChangeRecord, is_by_a_person: bool) -> Result<Self, Fault> {
+        if !record.is_unsaved {
+            return Err(Fault::new(Code::InvalidParams, "no confirmed change is left to be saved"));
         }
-        Ok(Self::new(record.clone(), ChangeStep::Verify))
+        if let Some(change) = record.pending() {
+            let detail = format!("the change {} waits for its confirmation, and a save would keep that too", change.id);
+            return Err(Fault::new(Code::ConfigIncompatible, detail).retryable());
+        }
+        Ok(Self::new(record, if is_by_a_person { ChangeStep::Save } else { ChangeStep::LookUnsaved }))
     }
 
     /// Goes on with a confirmation of unknown outcome: the device tells.
@@ -224,6 +247,7 @@ impl Transaction {
             is_taken_back: false,
             in_the_way: None,
             fault: None,
+            is_saved: false,
             outcome: None,
             asked: None,
         }
@@ -248,14 +272,20 @@ impl Transaction {
             | ChangeStep::KeepConfirming
             | ChangeStep::KeepRefused
             | ChangeStep::KeepLost
-            | ChangeStep::KeepConfirmed => Want::Keep(&self.record),
-            ChangeStep::Base | ChangeStep::ReadBack | ChangeStep::Look | ChangeStep::Compare | ChangeStep::Verify | ChangeStep::Settle => {
-                Want::Read
-            }
+            | ChangeStep::KeepConfirmed
+            | ChangeStep::KeepSaved => Want::Keep(&self.record),
+            ChangeStep::Base
+            | ChangeStep::ReadBack
+            | ChangeStep::Look
+            | ChangeStep::Compare
+            | ChangeStep::Verify
+            | ChangeStep::Settle
+            | ChangeStep::LookUnsaved => Want::Read,
             ChangeStep::Confirm => Want::Confirm(change),
             ChangeStep::Arm => Want::Arm(change),
             ChangeStep::Apply => Want::Apply(change),
-            ChangeStep::Check => Want::Check,
+            ChangeStep::Check => Want::Check(change),
+            ChangeStep::CheckAgain => Want::CheckAgain(change),
             ChangeStep::Restore => Want::Restore(change.snapshot.as_deref().unwrap_or_default()),
             ChangeStep::Save => Want::Save,
             ChangeStep::End => Want::End,
@@ -325,6 +355,7 @@ impl Transaction {
                 ChangeStep::Compare
             }
             (ChangeStep::Compare, StepResult::Failed(fault)) => self.unread(fault),
+            (ChangeStep::CheckAgain, done) => self.checked_again(done, now),
             (ChangeStep::Verify, StepResult::Running(text)) => self.verified(&text, now),
             (ChangeStep::KeepConfirming, StepResult::Done) => ChangeStep::Confirm,
             (ChangeStep::Confirm, done) => {
@@ -335,10 +366,12 @@ impl Transaction {
             (ChangeStep::Settle, StepResult::Overtaken(detail)) => self.overtaken_by(detail),
             (ChangeStep::Settle, StepResult::Failed(fault)) => self.unsettled(fault),
             (ChangeStep::KeepConfirmed, StepResult::Done) => ChangeStep::Save,
-            (ChangeStep::Save, done) => self.ended(ChangeOutcome::Confirmed { is_saved: matches!(done, StepResult::Done) }),
+            (ChangeStep::LookUnsaved, StepResult::Running(text)) => self.looked_unsaved(&text),
+            (ChangeStep::Save, done) => self.saved(&done),
+            (ChangeStep::KeepSaved, _) => self.ended(ChangeOutcome::Confirmed { is_saved: self.is_saved }),
             (ChangeStep::KeepRolledBack, _) => self.ended(ChangeOutcome::RolledBack),
             (_, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::End),
-            (_, StepResult::Done | StepResult::Running(_) | StepResult::Overtaken(_)) => ChangeStep::End,
+            (_, StepResult::Done | StepResult::Running(_) | StepResult::Overtaken(_) | StepResult::Unable) => ChangeStep::End,
         };
         self.asked = Some(now.clone());
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use mcp_server::subject;
-use net_proto::change::{ConfigForm, TriedEdits, listed};
+use net_proto::change::{ConfigForm, StepResult, TriedEdits, listed};
 use net_proto::fault::{Code, Fault, Operation, Trouble};
 use net_proto::netconf::{CANDIDATE, CONFIRMED_COMMIT, Datastore, EditTest, NetconfCapabilities, NetconfRequest, STARTUP, VALIDATE};
 
@@ -79,13 +79,12 @@ impl Netconf {
     }
 
     /// Checks that the device starts with what runs.
-    pub(crate) fn save(&self) -> Result<(), Fault> {
+    pub(crate) fn save(&self) -> StepResult {
         match self.hello() {
-            Some(device) if !device.has(STARTUP) => Ok(()),
-            _ => Err(Fault::new(
-                Code::ConfigIncompatible,
-                "the device starts with a configuration of its own, which is not written from here",
-            )),
+            Some(device) if !device.has(STARTUP) => StepResult::Done,
+            // The device starts with a configuration of its own, which is not written from here.
+            Some(_) => StepResult::Unable,
+            None => StepResult::Failed(Fault::new(Code::Unreachable, "the device has not told what it can do").retryable()),
         }
     }
 

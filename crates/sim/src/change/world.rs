@@ -262,11 +262,18 @@ impl DeviceWorld {
         if !is_anybody_there {
             return;
         }
-        let Some(reason) = self.disk.due(&self.now) else { return };
+        let Some(reason) = self.disk.due(&self.now) else { return self.save_if_left() };
         if self.disk.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming) {
             self.drive(Transaction::settle(self.disk.clone()), "settled");
         } else if let Ok(transaction) = Transaction::roll_back(self.disk.clone(), reason) {
             self.drive(transaction, "restored by itself");
+        }
+    }
+
+    /// Lets a server save what was confirmed and is not saved.
+    fn save_if_left(&mut self) {
+        if let Ok(transaction) = Transaction::save(self.disk.clone(), false) {
+            self.drive(transaction, "saved late");
         }
     }
 
@@ -318,8 +325,8 @@ impl DeviceWorld {
                 }
                 Want::Read if self.goes_wrong(5) => self.fail("unreachable"),
                 Want::Read => StepResult::Running(self.running.clone()),
-                Want::Check if self.goes_wrong(8) => self.fail("unwell"),
-                Want::Check => StepResult::Done,
+                Want::Check(_) | Want::CheckAgain(_) if self.goes_wrong(8) => self.fail("unwell"),
+                Want::Check(_) | Want::CheckAgain(_) => StepResult::Done,
                 Want::Save if self.goes_wrong(8) => self.fail("not saved"),
                 Want::Save => {
                     self.startup.clone_from(&self.running);

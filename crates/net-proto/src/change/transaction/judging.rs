@@ -1,6 +1,6 @@
 //! Judges what a device shows after a rollback or a confirmation. Does not choose the action before that.
 
-use super::{ChangeStep, TRIES, Transaction};
+use super::{ChangeOutcome, ChangeStep, StepResult, TRIES, Transaction};
 use crate::change::form::{ConfigForm, listed};
 use crate::change::record::{Deadline, DeviceChange, Now, Phase, Reason};
 use crate::fault::{Code, Fault};
@@ -64,11 +64,7 @@ impl Transaction {
                 let detail = "the window went by while the device was read, so nothing was confirmed";
                 return self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::End);
             }
-            self.change(|change| {
-                change.phase = Phase::Confirmed;
-                change.deadline = None;
-            });
-            return ChangeStep::KeepConfirmed;
+            return self.confirmed();
         }
         if change.form.is_restored(old, running) {
             self.gone(Reason::Differs("the device ran the old configuration before anybody confirmed".to_owned()));
@@ -124,17 +120,63 @@ impl Transaction {
             }
             // Nothing waits for a confirmation, and the change runs: an earlier confirmation arrived.
             Some(_) | None => {
-                self.change(|change| {
-                    change.phase = Phase::Confirmed;
-                    change.deadline = None;
-                });
                 if !differences.is_empty() {
                     let detail = format!("the change is kept, but the device does not hold what it was told: {}", listed(&differences));
                     self.fault = Some(Fault::new(Code::ConfigIncompatible, detail));
                 }
-                ChangeStep::KeepConfirmed
+                self.confirmed()
             }
         }
+    }
+
+    /// Until the device has saved it, a confirmed change is lost by a restart: the record on the disk says so before the device is told.
+    fn confirmed(&mut self) -> ChangeStep {
+        self.change(|change| {
+            change.phase = Phase::Confirmed;
+            change.deadline = None;
+        });
+        self.record.is_unsaved = true;
+        ChangeStep::KeepConfirmed
+    }
+
+    /// Goes on with a confirmation of a healthy device; of another one, nothing is confirmed, and the deadline stays.
+    pub(super) fn checked_again(&mut self, done: StepResult, now: &Now) -> ChangeStep {
+        if let StepResult::Failed(fault) = done {
+            let detail = format!("{}, so nothing was confirmed, and the old configuration comes back at the deadline", fault.detail);
+            return self.noted(Fault { detail, ..fault }, ChangeStep::End);
+        }
+        let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
+        if change.persist.is_none() {
+            return ChangeStep::Verify;
+        }
+        // The checks took their time.
+        if change.deadline.as_ref().is_none_or(|deadline| deadline.is_over(now)) {
+            let detail = "the window went by while the health of the device was checked, so nothing was confirmed";
+            return self.noted(Fault::new(Code::ConfirmedCommitTimeout, detail), ChangeStep::End);
+        }
+        self.change(|change| change.phase = Phase::Confirming);
+        ChangeStep::KeepConfirming
+    }
+
+    /// Saves what was confirmed, and nothing that somebody else made since.
+    pub(super) fn looked_unsaved(&mut self, running: &str) -> ChangeStep {
+        let lost = self.record.last_confirmed().map(|kept| kept.form.lost(&kept.snapshot, &kept.candidate, running));
+        let detail = match lost {
+            Some(lost) if lost.is_empty() => return ChangeStep::Save,
+            Some(lost) => format!("the device does not run what was confirmed: {}", listed(&lost)),
+            None => "the confirmed change is too large to be compared with what runs".to_owned(),
+        };
+        let detail = format!("{detail}. Nothing was saved: look at the device, and save there or by `banyan device confirm`");
+        self.noted(Fault::new(Code::ConfigIncompatible, detail).at("running"), ChangeStep::End)
+    }
+
+    pub(super) fn saved(&mut self, done: &StepResult) -> ChangeStep {
+        if matches!(done, StepResult::Failed(_)) {
+            return self.ended(ChangeOutcome::Confirmed { is_saved: false });
+        }
+        self.is_saved = !matches!(done, StepResult::Unable);
+        self.record.is_unsaved = false;
+        ChangeStep::KeepSaved
     }
 
     fn again(&mut self, why: &str) -> ChangeStep {

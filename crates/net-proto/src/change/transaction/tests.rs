@@ -28,11 +28,19 @@ fn record(phase: Phase, now: &Now) -> ChangeRecord {
         failures: 0,
         is_unanswered: false,
     };
-    ChangeRecord { count: 1, change: Some(change), kept: None }
+    ChangeRecord { count: 1, change: Some(change), kept: None, is_unsaved: false }
 }
 
 fn phase(transaction: &Transaction) -> Option<Phase> {
     transaction.record().change.as_ref().map(|change| change.phase)
+}
+
+/// A confirmation of a healthy device.
+fn confirmation(record: &ChangeRecord, now: &Now) -> Transaction {
+    let mut begun = Transaction::confirm(record, None, now).unwrap();
+    assert!(matches!(begun.want(), Want::CheckAgain(_)));
+    begun.hear(StepResult::Done, now);
+    begun
 }
 
 fn refusal(code: Code) -> StepResult {
@@ -42,7 +50,7 @@ fn refusal(code: Code) -> StepResult {
 #[test]
 fn nm_09_a_refused_first_confirmation_keeps_nothing() {
     let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
-    let mut first = Transaction::confirm(&record(Phase::Applied, &now), None, &now).unwrap();
+    let mut first = confirmation(&record(Phase::Applied, &now), &now);
     first.hear(StepResult::Done, &now);
     first.hear(refusal(Code::InvalidParams), &now);
     first.hear(StepResult::Running(NEW.to_owned()), &now);
@@ -159,7 +167,7 @@ fn nm_09_a_refused_confirmation_stays_refused_when_unread() {
     for shown in [refusal(Code::AccessDenied), StepResult::Running("other\n".to_owned())] {
         let mut applied = record(Phase::Applied, &now);
         applied.change.as_mut().unwrap().form = crate::change::ConfigForm::Text;
-        let mut first = Transaction::confirm(&applied, None, &now).unwrap();
+        let mut first = confirmation(&applied, &now);
         first.hear(StepResult::Done, &now);
         first.hear(refusal(Code::InvalidParams), &now);
         first.hear(shown, &now);
@@ -184,7 +192,7 @@ fn untimed(now: &Now) -> ChangeRecord {
 #[test]
 fn nm_09_a_restarted_device_is_not_confirmed() {
     let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
-    let mut confirmation = Transaction::confirm(&untimed(&now), None, &now).unwrap();
+    let mut confirmation = confirmation(&untimed(&now), &now);
     assert_eq!(confirmation.want(), Want::Read);
     confirmation.hear(StepResult::Running(OLD.to_owned()), &now);
     assert_eq!(phase(&confirmation), Some(Phase::RolledBack));
@@ -198,7 +206,7 @@ fn nm_09_a_restarted_device_is_not_confirmed() {
 fn nm_09_drift_is_not_confirmed_and_keeps_its_deadline() {
     let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
     for shown in [StepResult::Running("hostname other\nend\n".to_owned()), refusal(Code::Unreachable)] {
-        let mut confirmation = Transaction::confirm(&untimed(&now), None, &now).unwrap();
+        let mut confirmation = confirmation(&untimed(&now), &now);
         confirmation.hear(shown, &now);
         assert_eq!(confirmation.want(), Want::End);
         assert_eq!(confirmation.record(), &untimed(&now), "what is on the disk restores the device");
@@ -214,7 +222,7 @@ fn nm_09_drift_is_not_confirmed_and_keeps_its_deadline() {
 fn nm_09_a_read_past_the_deadline_confirms_nothing() {
     let (now, later) = (Now { wall: 1, boot: "b".to_owned(), up: 1 }, Now { wall: 60_001, boot: "b".to_owned(), up: 60_001 });
     for (at, is_kept) in [(&now, true), (&later, false)] {
-        let mut confirmation = Transaction::confirm(&untimed(&now), None, &now).unwrap();
+        let mut confirmation = confirmation(&untimed(&now), &now);
         confirmation.hear(StepResult::Running(NEW.to_owned()), at);
         assert_eq!(phase(&confirmation) == Some(Phase::Confirmed), is_kept);
     }
@@ -226,4 +234,70 @@ fn nm_09_a_hash_binds_a_confirmation_too() {
     for (hash, is_taken) in [(None, true), (Some("h1"), true), (Some("h2"), false)] {
         assert_eq!(Transaction::confirm(&untimed(&now), hash, &now).is_ok(), is_taken, "{hash:?}");
     }
+}
+
+#[test]
+fn nm_09_a_device_that_fell_ill_is_not_confirmed() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    for applied in [record(Phase::Applied, &now), untimed(&now)] {
+        let mut confirmation = Transaction::confirm(&applied, None, &now).unwrap();
+        assert!(matches!(confirmation.want(), Want::CheckAgain(_)));
+        confirmation.hear(refusal(Code::ConfigIncompatible), &now);
+        assert_eq!(confirmation.want(), Want::End);
+        assert_eq!(confirmation.record(), &applied, "the deadline stays");
+        let fault = confirmation.finish().unwrap_err();
+        assert!(fault.detail.ends_with("so nothing was confirmed, and the old configuration comes back at the deadline"), "{fault}");
+    }
+}
+
+#[test]
+fn nm_09_slow_checks_confirm_nothing_past_the_deadline() {
+    let (now, later) = (Now { wall: 1, boot: "b".to_owned(), up: 1 }, Now { wall: 60_001, boot: "b".to_owned(), up: 60_001 });
+    let mut confirmation = Transaction::confirm(&record(Phase::Applied, &now), None, &now).unwrap();
+    confirmation.hear(StepResult::Done, &later);
+    assert_eq!((confirmation.want(), phase(&confirmation)), (Want::End, Some(Phase::Applied)));
+    assert_eq!(confirmation.finish().unwrap_err().code, Code::ConfirmedCommitTimeout);
+}
+
+/// A confirmation up to the word of the device about the save.
+fn unsaved(now: &Now) -> Transaction {
+    let mut confirmation = confirmation(&untimed(now), now);
+    confirmation.hear(StepResult::Running(NEW.to_owned()), now);
+    assert!(confirmation.record().is_unsaved, "on the disk before the device is told");
+    confirmation.hear(StepResult::Done, now);
+    assert_eq!(confirmation.want(), Want::Save);
+    confirmation
+}
+
+#[test]
+fn nm_09_a_confirmed_change_is_unsaved_until_it_is_saved() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    for (said, is_left, is_saved) in [(StepResult::Done, false, true), (StepResult::Unable, false, false)] {
+        let mut confirmation = unsaved(&now);
+        confirmation.hear(said, &now);
+        assert!(matches!(confirmation.want(), Want::Keep(record) if record.is_unsaved == is_left));
+        confirmation.hear(StepResult::Done, &now);
+        assert_eq!(confirmation.finish().unwrap(), ChangeOutcome::Confirmed { is_saved });
+    }
+    let mut failed = unsaved(&now);
+    failed.hear(refusal(Code::HardwareFailure), &now);
+    assert!(failed.record().is_unsaved && failed.want() == Want::End);
+    assert_eq!(failed.finish().unwrap(), ChangeOutcome::Confirmed { is_saved: false });
+}
+
+#[test]
+fn nm_09_a_late_save_keeps_only_what_was_confirmed() {
+    let now = Now { wall: 1, boot: "b".to_owned(), up: 1 };
+    let left = unsaved(&now).record().clone();
+    for (running, is_saved) in [(NEW, true), (OLD, false), ("hostname hand\nend\n", false)] {
+        let mut late = Transaction::save(left.clone(), false).unwrap();
+        assert_eq!(late.want(), Want::Read);
+        late.hear(StepResult::Running(running.to_owned()), &now);
+        assert_eq!(late.want() == Want::Save, is_saved, "{running}");
+        assert!(late.record().is_unsaved);
+    }
+    assert_eq!(Transaction::save(left, true).unwrap().want(), Want::Save, "a person looks first");
+    assert!(Transaction::save(untimed(&now), true).is_err(), "nothing is left");
+    let waiting = ChangeRecord { is_unsaved: true, ..untimed(&now) };
+    assert!(Transaction::save(waiting, true).is_err(), "a save would keep a change that waits");
 }
