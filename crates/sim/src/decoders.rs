@@ -15,6 +15,7 @@ mod mesh;
 mod messages;
 mod names;
 mod network;
+mod parts;
 mod rooms;
 mod seats;
 mod snmp;
@@ -26,7 +27,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 77] = [
+pub const ALL: [(&str, Check); 81] = [
     ("aepb_a2a", bridged::a2a),
     ("aepb_document", agents::capabilities),
     ("aepb_mcp", bridged::mcp),
@@ -95,6 +96,10 @@ pub const ALL: [(&str, Check); 77] = [
     ("source", mesh::source),
     ("sse", streams::sse),
     ("sshsig", approvals::sshsig),
+    ("stub_cbor", parts::value),
+    ("stub_fixed", parts::fixed),
+    ("stub_message", parts::message),
+    ("stub_session", parts::session),
     ("switch", switch::lines),
     ("syslog", network::syslog),
     ("terminal", network::terminal),

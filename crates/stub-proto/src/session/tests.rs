@@ -1,0 +1,305 @@
+//! Conversations with parts that lose, repeat, reboot and babble. Has no wire.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::cbor::Value;
+use crate::check::Width;
+use crate::fixed::{FixedForm, FixedFrame, FixedKind};
+use crate::frame::{FrameOrNoise, FrameReader, frame};
+use crate::message::PartMessage;
+use crate::table::{TableRow, ValueKind};
+
+const FORM: FixedForm = FixedForm { width: Width::Sixteen, most_payload: 8 };
+
+fn ms(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+fn settings(profile: Profile) -> SessionSettings {
+    SessionSettings { profile, speed: 115_200, heartbeat: ms(5000), most_waiting: 2, seq: 200 }
+}
+
+fn order(id: u64, is_repeatable: bool) -> Order {
+    Order { id, tool: 2, content: Content::Values(vec![Value::Int(1)]), is_repeatable, work: ms(10) }
+}
+
+fn table(count: u8) -> PartTable {
+    let rows = (1..=count).map(|tool| TableRow { tool, answer: ValueKind::Map, arguments: vec![ValueKind::Uint] }).collect();
+    PartTable { most_bytes: 96, rows, device: Vec::new() }
+}
+
+fn page(last: Option<u8>) -> PartMessage {
+    PartMessage::Table(TablePage { last, table: table(2), next: None })
+}
+
+/// A conversation with a hand that plays the part.
+struct Play {
+    session: PartSession,
+    now: Duration,
+}
+
+impl Play {
+    fn new(profile: Profile) -> Self {
+        let mut session = PartSession::new(settings(profile));
+        session.open(Duration::ZERO);
+        Self { session, now: Duration::ZERO }
+    }
+
+    /// A part that was found and listed its tools.
+    fn alive() -> Self {
+        let mut play = Self::new(Profile::Described);
+        play.steps();
+        play.say(&page(Some(200)));
+        assert_eq!(play.steps(), [PartStep::Table(table(2)), PartStep::Standing(PartStanding::Alive)]);
+        play
+    }
+
+    fn steps(&mut self) -> Vec<PartStep> {
+        core::iter::from_fn(|| self.session.step()).collect()
+    }
+
+    fn say(&mut self, message: &PartMessage) {
+        self.session.received(&frame(&message.write()), self.now);
+    }
+
+    /// Lets the next timer run out.
+    fn wait(&mut self) {
+        self.now = self.session.due().expect("a timer");
+        self.session.pass(self.now);
+    }
+
+    /// Messages sent, without the other steps.
+    fn sent(&mut self) -> Vec<PartMessage> {
+        self.split().0
+    }
+
+    fn split(&mut self) -> (Vec<PartMessage>, Vec<PartStep>) {
+        let (mut sent, mut others) = (Vec::new(), Vec::new());
+        for step in self.steps() {
+            match &step {
+                PartStep::Send(bytes) => {
+                    let framed = FrameReader::default().push(bytes).into_iter();
+                    sent.extend(framed.map(|framed| match framed {
+                        FrameOrNoise::Message(bytes) => PartMessage::from_gate(&bytes).expect("a message of the gate"),
+                        FrameOrNoise::Noise(noise) => panic!("{noise:?}"),
+                    }));
+                }
+                PartStep::Done { .. } | PartStep::Table(_) | PartStep::Standing(_) => others.push(step),
+            }
+        }
+        (sent, others)
+    }
+
+    fn call(&mut self, order: Order) -> u8 {
+        self.session.call(order, self.now);
+        match self.sent().as_slice() {
+            [PartMessage::Call { seq, .. }] => *seq,
+            other => panic!("no call: {other:?}"),
+        }
+    }
+
+    fn outcome(&mut self) -> CallEnd {
+        let (_, others) = self.split();
+        let mut ended = others.into_iter().filter_map(|step| match step {
+            PartStep::Done { outcome, .. } => Some(outcome),
+            PartStep::Send(_) | PartStep::Table(_) | PartStep::Standing(_) => None,
+        });
+        let outcome = ended.next().expect("an outcome");
+        assert_eq!(ended.next(), None);
+        outcome
+    }
+}
+
+fn answer(seq: u8) -> PartMessage {
+    PartMessage::Answer { seq, result: Value::Map(vec![(0, Value::Int(1))]) }
+}
+
+#[test]
+fn ax_74_a_part_is_asked_until_it_answers() {
+    let mut play = Play::new(Profile::Described);
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 0 }]);
+    for misses in 1..10 {
+        play.wait();
+        let (sent, others) = play.split();
+        assert_eq!(sent, [PartMessage::Ask { seq: Some(200), first: 0 }]);
+        assert_eq!(others.contains(&PartStep::Standing(PartStanding::Silent)), misses == MOST_MISSES.into(), "{misses}");
+    }
+    assert!(play.session.due().expect("a timer") - play.now <= LONGEST_PAUSE + ms(100));
+    // It has started anew, and hears the next question.
+    play.say(&page(None));
+    assert_eq!(play.steps(), []);
+    play.say(&page(Some(200)));
+    assert_eq!(play.steps(), [PartStep::Table(table(2)), PartStep::Standing(PartStanding::Alive)]);
+}
+
+#[test]
+fn ax_73_a_long_table_is_asked_page_by_page() {
+    let mut play = Play::new(Profile::Described);
+    play.steps();
+    let mut first = table(3);
+    let rest = first.rows.split_off(2);
+    play.say(&PartMessage::Table(TablePage { last: Some(9), table: first, next: Some(2) }));
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 2 }]);
+    play.say(&PartMessage::Table(TablePage { last: Some(9), table: PartTable { rows: rest, ..table(0) }, next: None }));
+    assert_eq!(play.steps(), [PartStep::Table(table(3)), PartStep::Standing(PartStanding::Alive)]);
+    assert_eq!(play.call(order(1, false)), 10, "numbers go on from the part's last");
+}
+
+#[test]
+fn ax_43_an_answer_with_another_number_is_none() {
+    let mut play = Play::alive();
+    let seq = play.call(order(1, false));
+    play.say(&answer(seq - 1));
+    play.say(&PartMessage::Heartbeat { seq });
+    assert_eq!((play.steps(), play.session.tally().stray), (vec![], 2));
+    play.say(&answer(seq));
+    assert_eq!(play.outcome(), CallEnd::Values(Value::Map(vec![(0, Value::Int(1))])));
+    play.say(&answer(seq));
+    assert_eq!((play.steps(), play.session.tally().stray), (vec![], 3));
+}
+
+#[test]
+fn ax_74_an_actuator_call_leaves_once() {
+    let mut play = Play::alive();
+    play.call(order(1, false));
+    play.wait();
+    let (sent, others) = play.split();
+    assert_eq!(sent, [PartMessage::Ask { seq: Some(201), first: 0 }], "and the part is asked how far it is");
+    assert_eq!(others, [PartStep::Done { id: 1, outcome: CallEnd::Unknown(Unknown::NoAnswer { tries: 1 }) }]);
+    play.say(&page(Some(201)));
+    assert_eq!(play.call(order(2, false)), 202);
+}
+
+#[test]
+fn ax_74_a_repeatable_call_keeps_its_number() {
+    let mut play = Play::alive();
+    let seq = play.call(order(1, true));
+    for _ in 1..MOST_TRIES {
+        play.wait();
+        assert!(matches!(play.sent().as_slice(), [PartMessage::Call { seq: again, .. }] if *again == seq));
+    }
+    assert_eq!(play.session.tally().repeated, 2);
+    play.wait();
+    assert_eq!(play.outcome(), CallEnd::Unknown(Unknown::NoAnswer { tries: MOST_TRIES }));
+}
+
+#[test]
+fn a_part_started_anew_is_asked_before_a_call() {
+    let mut play = Play::alive();
+    let seq = play.call(order(1, false));
+    play.say(&PartMessage::Failure { seq, code: ASK_FIRST, text: None });
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(seq), first: 0 }]);
+    play.say(&page(Some(seq)));
+    let sent = play.sent();
+    assert!(matches!(sent.as_slice(), [PartMessage::Call { seq: next, .. }] if *next == seq + 1), "it did not run: {sent:?}");
+    play.say(&PartMessage::Failure { seq: seq + 1, code: ASK_FIRST, text: None });
+    assert_eq!(play.outcome(), CallEnd::NeverRan(NeverRan::StartedAnew));
+}
+
+#[test]
+fn a_reboot_during_a_call_leaves_its_outcome_unknown() {
+    let mut play = Play::alive();
+    play.call(order(1, false));
+    play.say(&page(None));
+    assert_eq!(play.outcome(), CallEnd::Unknown(Unknown::StartedAnew));
+    play.say(&page(Some(201)));
+    play.steps();
+    play.call(order(2, true));
+    play.say(&page(None));
+    assert!(matches!(play.sent().as_slice(), [PartMessage::Ask { .. }]));
+    play.say(&page(Some(202)));
+    assert!(matches!(play.sent().as_slice(), [PartMessage::Call { seq: 203, .. }]), "what may run twice goes again");
+}
+
+#[test]
+fn one_call_is_under_way_and_few_wait() {
+    let mut play = Play::alive();
+    let seq = play.call(order(1, false));
+    for id in 2..=4 {
+        play.session.call(order(id, false), play.now);
+    }
+    assert_eq!(play.steps(), [PartStep::Done { id: 4, outcome: CallEnd::NeverRan(NeverRan::Full { waiting: 2 }) }]);
+    assert_eq!(play.session.load(), 3);
+    play.session.cancel(1);
+    play.session.cancel(2);
+    assert_eq!(
+        play.steps(),
+        [PartStep::Done { id: 2, outcome: CallEnd::NeverRan(NeverRan::Cancelled) }],
+        "what has left is not taken back"
+    );
+    play.say(&answer(seq));
+    assert!(matches!(play.sent().as_slice(), [PartMessage::Call { .. }]));
+    play.session.close();
+    let (_, others) = play.split();
+    assert_eq!(others, [PartStep::Done { id: 3, outcome: CallEnd::Unknown(Unknown::WireLost) }, PartStep::Standing(PartStanding::Silent)]);
+}
+
+#[test]
+fn ax_74_three_missed_heartbeats_make_a_part_silent() {
+    let mut play = Play::alive();
+    play.wait();
+    assert_eq!(play.sent(), [PartMessage::Heartbeat { seq: 201 }]);
+    play.say(&PartMessage::Heartbeat { seq: 201 });
+    assert_eq!(play.steps(), []);
+    for seq in 202..205 {
+        play.wait();
+        assert_eq!(play.sent(), [PartMessage::Heartbeat { seq }]);
+    }
+    play.wait();
+    let (sent, others) = play.split();
+    assert!(matches!(sent.as_slice(), [PartMessage::Ask { .. }]));
+    assert_eq!(others, [PartStep::Standing(PartStanding::Silent)]);
+    play.session.call(order(1, true), play.now);
+    assert_eq!(play.outcome(), CallEnd::NeverRan(NeverRan::Silent), "not even sent");
+}
+
+#[test]
+fn a_part_that_babbles_is_degraded() {
+    let mut play = Play::alive();
+    for _ in 0..MOST_BABBLE {
+        play.session.received(&frame(&[9]), play.now);
+    }
+    assert_eq!(play.steps(), [PartStep::Standing(PartStanding::Babbling)]);
+    assert_eq!(play.session.tally().nonsense, MOST_BABBLE.into());
+}
+
+#[test]
+fn a_call_longer_than_the_part_takes_never_leaves() {
+    let mut play = Play::alive();
+    let content = Content::Values(vec![Value::Text(String::from_utf8(vec![b'a'; 96]).expect("text"))]);
+    play.session.call(Order { content, ..order(1, true) }, play.now);
+    assert_eq!(play.steps(), [PartStep::Done { id: 1, outcome: CallEnd::NeverRan(NeverRan::TooLong { most: 96 }) }]);
+}
+
+#[test]
+fn ax_72_a_table_part_is_called_with_its_layout() {
+    let mut play = Play::new(Profile::Fixed(FORM));
+    let heartbeat = FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq: 201, payload: vec![] });
+    assert!(matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat) && bytes.starts_with(&[0; 15])));
+    play.session.received(&heartbeat, play.now);
+    assert_eq!(play.steps(), [PartStep::Standing(PartStanding::Alive)]);
+    let order = |id, is_repeatable| Order { content: Content::Raw(vec![1]), ..order(id, is_repeatable) };
+    play.session.call(order(1, false), play.now);
+    let call = |seq| FORM.frame(&FixedFrame { kind: FixedKind::Call, tool: 2, seq, payload: vec![1] });
+    assert_eq!(play.steps(), [PartStep::Send(call(202))]);
+    let answer = |seq, payload: &[u8]| FixedFrame { kind: FixedKind::Response, tool: 2, seq, payload: payload.to_vec() };
+    play.session.received(&FORM.frame(&answer(202, &[7, 0])), play.now);
+    assert_eq!(play.outcome(), CallEnd::Raw(vec![7]));
+    play.session.call(order(2, true), play.now);
+    play.steps();
+    play.wait();
+    assert!(
+        matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&call(204))),
+        "a new number, for want of a memory"
+    );
+    play.session.received(&FORM.frame(&answer(204, &[2])), play.now);
+    assert_eq!(play.outcome(), CallEnd::Failed { code: -32602, text: None });
+}
+
+#[test]
+fn numbers_are_compared_on_their_circle() {
+    assert!(is_newer(1, 255) && is_newer(130, 3) && !is_newer(3, 130) && !is_newer(7, 7) && !is_newer(200, 3));
+}

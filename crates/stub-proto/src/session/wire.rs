@@ -1,0 +1,182 @@
+//! The two profiles on a wire: bytes to messages and back. Decides nothing about a conversation.
+
+use alloc::vec::Vec;
+
+use crate::cbor::Value;
+use crate::check::Width;
+use crate::fixed::{FixedForm, FixedFrame, FixedKind, FixedReader};
+use crate::frame::{AROUND, FrameOrNoise, FrameReader, MOST_MESSAGE, frame};
+use crate::message::{PartMessage, TablePage};
+use crate::session::{CallEnd, Order};
+
+/// Profile of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// A: numbered commands with fixed layouts.
+    Fixed(FixedForm),
+    /// B: describes itself in CBOR.
+    Described,
+}
+
+/// Arguments of a call, as the profile sends them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    Values(Vec<Value>),
+    Raw(Vec<u8>),
+}
+
+/// Signal from a part.
+#[derive(Debug)]
+pub(crate) enum PartSignal {
+    Nonsense,
+    Heartbeat { seq: u8 },
+    Page(TablePage),
+    Answer { seq: u8, outcome: CallEnd },
+}
+
+/// A wire with its half-read frame.
+#[derive(Debug)]
+pub(crate) enum PartWire {
+    Fixed { form: FixedForm, reader: FixedReader },
+    Described { reader: FrameReader, noise: u64 },
+}
+
+impl PartWire {
+    pub(crate) fn new(profile: Profile) -> Self {
+        match profile {
+            Profile::Fixed(form) => Self::Fixed { form, reader: FixedReader::new(form) },
+            Profile::Described => Self::Described { reader: FrameReader::default(), noise: 0 },
+        }
+    }
+
+    /// Checks for a part that lists its tools, and answers a number that it has seen without running again.
+    pub(crate) fn lists_tools(&self) -> bool {
+        matches!(self, Self::Described { .. })
+    }
+
+    pub(crate) fn noise(&self) -> u64 {
+        match self {
+            Self::Fixed { reader, .. } => reader.noise(),
+            Self::Described { noise, .. } => *noise,
+        }
+    }
+
+    /// Bytes of the longest frame from a part.
+    pub(crate) fn longest_answer(&self) -> usize {
+        match self {
+            Self::Fixed { form, .. } => form.around() + usize::from(form.most_payload),
+            Self::Described { .. } => MOST_MESSAGE + AROUND,
+        }
+    }
+
+    /// Takes bytes in. `is_cut`: the wire was silent before.
+    pub(crate) fn push(&mut self, bytes: &[u8], is_cut: bool) -> Vec<PartSignal> {
+        match self {
+            Self::Fixed { reader, .. } => {
+                if is_cut {
+                    reader.rest();
+                }
+                reader.push(bytes).into_iter().filter_map(heard_fixed).collect()
+            }
+            Self::Described { reader, noise } => {
+                let framed = reader.push(bytes);
+                framed.into_iter().filter_map(|framed| heard_framed(framed, noise)).collect()
+            }
+        }
+    }
+
+    /// Checks that a part can take the call.
+    pub(crate) fn fits(&self, order: &Order, seq: u8, most: u8) -> bool {
+        match (self, &order.content) {
+            (Self::Fixed { form, .. }, Content::Raw(payload)) => payload.len() <= usize::from(form.most_payload),
+            (Self::Described { .. }, Content::Values(_)) => message(order, seq).write().len() + Width::Sixteen.bytes() <= usize::from(most),
+            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. }, Content::Raw(_)) => false,
+        }
+    }
+
+    /// Bytes of a call. Again, they begin with what ends a frame that was cut off.
+    pub(crate) fn call(&self, order: &Order, seq: u8, is_again: bool) -> Vec<u8> {
+        let mut bytes = if is_again { self.flush() } else { Vec::new() };
+        match (self, &order.content) {
+            (Self::Fixed { form, .. }, Content::Raw(payload)) => {
+                bytes.extend(form.frame(&FixedFrame { kind: FixedKind::Call, tool: order.tool, seq, payload: payload.clone() }));
+            }
+            (Self::Described { .. }, Content::Values(_)) => bytes.extend(frame(&message(order, seq).write())),
+            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. }, Content::Raw(_)) => {}
+        }
+        bytes
+    }
+
+    /// Bytes of the question for the table, or for a sign of life.
+    pub(crate) fn ask(&self, seq: u8, first: u8) -> Vec<u8> {
+        let mut bytes = self.flush();
+        match self {
+            Self::Fixed { .. } => bytes.extend(self.heartbeat(seq)),
+            Self::Described { .. } => bytes.extend(frame(&PartMessage::Ask { seq: Some(seq), first }.write())),
+        }
+        bytes
+    }
+
+    pub(crate) fn heartbeat(&self, seq: u8) -> Vec<u8> {
+        match self {
+            Self::Fixed { form, .. } => form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq, payload: Vec::new() }),
+            Self::Described { .. } => frame(&PartMessage::Heartbeat { seq }.write()),
+        }
+    }
+
+    /// Bytes that end whatever a part holds of a frame.
+    fn flush(&self) -> Vec<u8> {
+        match self {
+            Self::Fixed { .. } => alloc::vec![0; self.longest_answer()],
+            Self::Described { .. } => alloc::vec![0],
+        }
+    }
+}
+
+fn message(order: &Order, seq: u8) -> PartMessage {
+    let arguments = match &order.content {
+        Content::Values(arguments) => arguments.clone(),
+        Content::Raw(_) => Vec::new(),
+    };
+    PartMessage::Call { tool: order.tool, seq, arguments }
+}
+
+fn heard_framed(framed: FrameOrNoise, noise: &mut u64) -> Option<PartSignal> {
+    let bytes = match framed {
+        FrameOrNoise::Message(bytes) => bytes,
+        FrameOrNoise::Noise(_) => {
+            *noise = noise.saturating_add(1);
+            return None;
+        }
+    };
+    Some(match PartMessage::from_part(&bytes) {
+        Ok(PartMessage::Answer { seq, result }) => PartSignal::Answer { seq, outcome: CallEnd::Values(result) },
+        Ok(PartMessage::Failure { seq, code, text }) => PartSignal::Answer { seq, outcome: CallEnd::Failed { code, text } },
+        Ok(PartMessage::Table(page)) => PartSignal::Page(page),
+        Ok(PartMessage::Heartbeat { seq }) => PartSignal::Heartbeat { seq },
+        Ok(PartMessage::Call { .. } | PartMessage::Ask { .. }) | Err(_) => PartSignal::Nonsense,
+    })
+}
+
+/// Reads a frame of a part; `None` for the gate's own frames, which some wires bring back.
+fn heard_fixed(frame: FixedFrame) -> Option<PartSignal> {
+    match frame.kind {
+        FixedKind::Call => None,
+        FixedKind::Heartbeat => Some(PartSignal::Heartbeat { seq: frame.seq }),
+        FixedKind::Response => {
+            let mut payload = frame.payload;
+            let Some(status) = payload.pop() else { return Some(PartSignal::Nonsense) };
+            let outcome = if status == 0 { CallEnd::Raw(payload) } else { CallEnd::Failed { code: code(status), text: None } };
+            Some(PartSignal::Answer { seq: frame.seq, outcome })
+        }
+    }
+}
+
+/// JSON-RPC code of a status: unknown tool, wrong arguments; all else is the part's own affair.
+fn code(status: u8) -> i64 {
+    match status {
+        1 => -32601,
+        2 | 3 => -32602,
+        other => -i64::from(other),
+    }
+}
