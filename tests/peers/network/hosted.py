@@ -210,7 +210,7 @@ def orphaned(report, gateway):
     code, detail = device.code("network.commit", confirmed=WINDOW)
     report.check("NM-09: host2: an old configuration that nobody restored stops a change", code == -32083 and str(place) in detail and "job now" in detail, f"{code} {detail}")
     report.check("NM-09: host2: and is still there, and nothing was applied", (place / "old.conf").read_text() == old and lab.running("r2") == before, lab.running("r2"))
-    (place / "old.conf").write_text(before)
+    (place / "old.conf").write_text(lab.vtysh("r2", "show running-config no-header"))
     done = device.call("network.commit", confirmed=WINDOW)
     report.check("NM-09: host2: one that runs already is cleared away", done.get("status") == "committed" or
                  (done.get("structuredContent") or {}).get("status") == "committed", str(done)[:600])
