@@ -18,6 +18,8 @@ export interface DeviceChange {
   /** Moment of the rollback. */
   deadline?: string;
   seconds_left?: number;
+  /** A restart of the device would lose what was confirmed last. */
+  unsaved?: boolean;
   reason?: { reason: string; detail?: string };
 }
 
@@ -69,6 +71,7 @@ export function unconfirmed(of: DeviceChange[] | null): number {
 function look(one: DeviceChange): State {
   if (one.seconds_left !== undefined) return 'degraded';
   if (OPEN.includes(one.phase)) return 'starting';
+  if (one.unsaved) return 'degraded';
   return one.phase === 'confirmed' ? 'ready' : 'failed';
 }
 
@@ -109,7 +112,7 @@ function Line({ one, isOpen }: { one: DeviceChange; isOpen: boolean }): JSX.Elem
     <li>
       <a href={write('devices', one.device)} aria-current={isOpen ? 'true' : undefined}>
         <span class="name"><Glyph state={look(one)} /> {one.device}</span>
-        <span class="dim">{one.phase.replace('_', ' ')}{one.owner ? `, ${one.owner}` : ''}</span>
+        <span class="dim">{one.phase.replace('_', ' ')}{one.unsaved ? ', not saved' : ''}{one.owner ? `, ${one.owner}` : ''}</span>
         {one.deadline && <span class="number">{duration(Date.parse(one.deadline) / 1000 - now)}</span>}
       </a>
     </li>
@@ -175,6 +178,12 @@ function One({ device }: { device: string }): JSX.Element {
       />
       {one.diff !== null && (
         <section aria-label="Difference"><h3>{until === null ? 'What it would change' : 'What it has changed'}, without secrets</h3><DiffText text={one.diff.trimEnd()} /></section>
+      )}
+      {one.unsaved && (
+        <section class="decide" aria-label="Not saved">
+          <p class="note">The device has not saved what was confirmed last: a restart there would lose it. Saving is tried again while the device is served.</p>
+          <div class="row"><button type="button" disabled={isBusy || until !== null} onClick={() => act('confirm')}>Save what runs now</button></div>
+        </section>
       )}
       {one.diff_missing && <p class="note">There is no difference to be seen: {one.diff_missing}.</p>}
       {isOpen && (
