@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    agent, approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import, join,
-    logs, man, names, operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
+    add, agent, approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import,
+    join, logs, man, names, operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -39,6 +39,8 @@ pub(crate) struct Place {
 /// What can be asked for.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Add a server: a program to start, or an address to reach
+    Add(add::Add),
     /// Add agents that speak A2A as servers
     Agent(agent::Agent),
     /// Read and check the record of what was called and decided
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Policy(policy::Policy),
     /// Make the running gate read its configuration now
     Reload(reload::Reload),
+    /// Remove a server
+    Rm(add::Remove),
     /// Show rooms of people and agents, and come into one
     Room(room::Room),
     /// Print the JSON Schema of banyan.toml
@@ -124,6 +128,7 @@ impl Command {
     /// Runs the command.
     pub(crate) fn run(self, place: &Place, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::Add(command) => command.run(place, output),
             Self::Agent(command) => command.run(place, output),
             Self::Audit(command) => command.run(place, output),
             Self::Approvals(command) => command.run(place, output),
@@ -152,6 +157,7 @@ impl Command {
             Self::Pins(command) => command.run(place, output),
             Self::Policy(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
+            Self::Rm(command) => command.run(place, output),
             Self::Room(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),

@@ -1,5 +1,6 @@
 //! Commands, a file each: arguments, work, output. Parts shared by commands are nouns of their own elsewhere, not here.
 
+pub(crate) mod add;
 pub(crate) mod agent;
 pub(crate) mod approvals;
 pub(crate) mod audit;

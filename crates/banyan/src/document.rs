@@ -23,10 +23,14 @@ pub(crate) struct Document {
 impl Document {
     /// Opens the configuration in use, or the place of a new one.
     pub(crate) fn open(place: &Place) -> Result<Self, Failure> {
-        let path = match places::config_file(place.config.as_deref())? {
-            Some(path) => path,
-            None => places::config_dir()?.join(places::CONFIG_NAME),
-        };
+        match places::config_file(place.config.as_deref())? {
+            Some(path) => Self::at(path),
+            None => Self::at(places::config_dir()?.join(places::CONFIG_NAME)),
+        }
+    }
+
+    /// Opens the configuration in a file, or the place of a new one.
+    pub(crate) fn at(path: PathBuf) -> Result<Self, Failure> {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -39,6 +43,11 @@ impl Document {
             toml.set_trailing("");
         }
         Ok(Self { path, toml, comments, is_new })
+    }
+
+    /// Checks if the file was there before.
+    pub(crate) const fn is_there(&self) -> bool {
+        !self.is_new
     }
 
     /// Gives the section `[name]`, empty if missing.

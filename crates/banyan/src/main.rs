@@ -40,6 +40,7 @@ mod time;
 mod tried;
 mod trouble;
 mod turn;
+mod unserved;
 
 use std::process::ExitCode;
 

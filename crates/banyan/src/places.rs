@@ -8,8 +8,7 @@ use crate::failure::Failure;
 pub(crate) const CONFIG_NAME: &str = "banyan.toml";
 
 /// Advice for a missing configuration, for people.
-pub(crate) const MAKE_ONE: &str =
-    "make one with `banyan import --write`, or by hand: a section [mount.NAME] with a `command` or a `url` is enough";
+pub(crate) const MAKE_ONE: &str = "make one with `banyan add NAME -- COMMAND`, with `banyan import --write`, or by hand: a section [mount.NAME] with a `command` or a `url` is enough";
 
 /// `$XDG_CONFIG_HOME/banyan`, by default `~/.config/banyan`.
 pub(crate) fn config_dir() -> Result<PathBuf, Failure> {

@@ -14,7 +14,7 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::similar::did_you_mean;
-use crate::{document, gate, places, private, threads};
+use crate::{document, gate, places, private, threads, unserved};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]
@@ -46,6 +46,11 @@ impl Token {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let path = places::config_file(place.config.as_deref())?;
         let none = || Failure::NotFound(format!("there is no banyan.toml to keep tokens in\n  {}", places::MAKE_ONE));
+        if let (None, Action::Add { name, profile }) = (&path, &self.action) {
+            let path = places::config_dir()?.join(places::CONFIG_NAME);
+            add(&mut File { path: path.clone(), document: DocumentMut::new() }, name, profile.as_deref(), output)?;
+            return unserved::remark(&path, output);
+        }
         let mut file = File::read(path.ok_or_else(none)?)?;
         match &self.action {
             Action::Add { name, profile } => add(&mut file, name, profile.as_deref(), output),
@@ -169,7 +174,13 @@ impl File {
         let text = self.document.to_string();
         // A gate takes an empty file for one that is not written yet.
         let text = if text.trim().is_empty() { "# no token is left\n".to_owned() } else { text };
-        private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
+        if self.path.exists() {
+            return private::replace(&self.path, &text).map_err(|e| failed(&self.path, "written", &e));
+        }
+        if let Some(directory) = self.path.parent() {
+            std::fs::create_dir_all(directory).map_err(|e| failed(directory, "made", &e))?;
+        }
+        private::write_new(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
     }
 
     /// Waits until all running gates of the file have taken the change, which they would otherwise see a moment later.

@@ -27,13 +27,25 @@ fn import_shows_what_there_is_and_hides_secrets() {
 }
 
 #[test]
-fn import_writes_a_configuration_once() {
+fn import_writes_a_configuration_and_merges_later() {
     let home = home();
     assert!(home.run(&["import", "--write"]).exits(0).out.contains("2 servers written to banyan.toml"));
     assert!(home.run(&["check"]).exits(0).out.contains("1 server to start, 1 to reach"));
-    assert!(home.run(&["import", "--write"]).exits(4).err.contains("is there already"));
     home.run(&["import", "--write", "--config", "deep/other.toml"]).exits(0);
     assert_eq!(home.read("banyan.toml"), home.read("deep/other.toml"));
+    let before = home.read("banyan.toml");
+    let again = home.run(&["import", "--write"]).exits(0);
+    assert!(again.out.contains("0 servers written") && again.err.contains("`my-files`, `web` stands in banyan.toml already"), "{again:?}");
+    assert_eq!(home.read("banyan.toml"), before, "what is there stays to the byte");
+    home.write(
+        "more.json",
+        r#"{"mcpServers": {"web": {"url": "https://other.example/mcp"}, "new": {"command": "sh", "args": ["-c", "cat"]}}}"#,
+    );
+    let report = home.run(&["import", "more.json", "--write", "--json"]).exits(0).json();
+    assert_eq!(report["kept"], json!(["web"]));
+    let merged = home.read("banyan.toml");
+    assert!(merged.starts_with(before.trim_end()) && merged.contains("[mount.new]\n") && !merged.contains("other.example"), "{merged}");
+    assert!(home.run(&["check"]).exits(0).out.contains("2 servers to start, 1 to reach"));
 }
 
 #[test]
@@ -42,7 +54,7 @@ fn nothing_to_import_is_not_found() {
     let none = home.run(&["import"]).exits(3).err;
     assert!(none.contains("no client's file names a server") && none.contains("[mount.NAME]"), "{none}");
     // Each way to a configuration is one that somebody without any client can go.
-    for arguments in [&["check"][..], &["token", "add", "me"]] {
+    for arguments in [&["check"][..], &["token", "list"]] {
         assert!(home.run(arguments).exits(3).err.contains("[mount.NAME]"), "{arguments:?}");
     }
 }

@@ -15,6 +15,7 @@ mod join;
 mod offline;
 mod policy;
 mod room;
+mod servers;
 mod serving;
 mod shapes;
 mod signing;

@@ -54,8 +54,15 @@ fn the_file_keeps_its_permissions() {
 }
 
 #[test]
-fn without_a_configuration_there_is_nowhere_to_keep_a_token() {
-    assert!(Home::new().run(&["token", "add", "ci"]).exits(3).err.contains("banyan import --write"));
+fn a_first_token_makes_the_configuration() {
+    let home = Home::new();
+    home.write(".cursor/mcp.json", r#"{"mcpServers": {"web": {"url": "https://h.example/mcp"}}}"#);
+    assert!(home.run(&["token", "add", "dns:x"]).exits(1).out.is_empty());
+    assert!(!home.path().join(".config/banyan/banyan.toml").exists(), "a refusal makes no file");
+    let added = home.run(&["token", "add", "ci"]).exits(0);
+    assert!(added.out.starts_with("banyan_") && added.err.contains("The 1 server of your clients' files are not in it"), "{}", added.err);
+    assert_eq!(home.run(&["token", "list"]).exits(0).out, "ci\n");
+    assert!(Home::new().run(&["token", "rm", "ci"]).exits(3).err.contains("banyan import --write"));
 }
 
 /// Gives the status of a gate's answer to a request with this token.
