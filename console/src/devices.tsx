@@ -18,8 +18,8 @@ export interface DeviceChange {
   /** Moment of the rollback. */
   deadline?: string;
   seconds_left?: number;
-  /** A restart of the device would lose what was confirmed last. */
-  unsaved?: boolean;
+  /** Why the device has not saved what was confirmed last: a restart would lose it. */
+  unsaved?: string;
   reason?: { reason: string; detail?: string };
 }
 
@@ -181,7 +181,7 @@ function One({ device }: { device: string }): JSX.Element {
       )}
       {one.unsaved && (
         <section class="decide" aria-label="Not saved">
-          <p class="note">The device has not saved what was confirmed last: a restart there would lose it. Saving is tried again while the device is served.</p>
+          <p class="note">The device has not saved what was confirmed last, which a restart there would lose: <Seen text={one.unsaved} />. Saving is tried again while the device is served and runs it.</p>
           <div class="row"><button type="button" disabled={isBusy || until !== null} onClick={() => act('confirm')}>Save what runs now</button></div>
         </section>
       )}

@@ -115,9 +115,10 @@ impl DeviceDoor {
     async fn settle(&self, site: &Site, act: &str) -> Result<Bytes, Refusal> {
         let person = person();
         let done = match act {
-            "confirm" => {
-                site.confirm(Settler::Person(&person), None).await.map(|is_saved| json!({ "status": "confirmed", "saved": is_saved }))
-            }
+            "confirm" => site
+                .confirm(Settler::Person(&person), None, false)
+                .await
+                .map(|is_saved| json!({ "status": "confirmed", "saved": is_saved })),
             "rollback" => site.roll_back(Settler::Person(&person)).await.map(|()| json!({ "status": "rolled_back" })),
             _ => site.take_over(&person).await.map(|()| json!({ "status": "taken_over", "owner": person })),
         };

@@ -34,4 +34,5 @@ pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trace;
 pub(crate) mod tree;
+mod unserved;
 pub(crate) mod up;

@@ -40,7 +40,6 @@ mod time;
 mod tried;
 mod trouble;
 mod turn;
-mod unserved;
 
 use std::process::ExitCode;
 

@@ -4,8 +4,9 @@ use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most bytes of a compiled expression.
-const LARGEST: usize = 1 << 20;
+/// Most bytes of a compiled expression, and of an output that is searched by one.
+const LARGEST: usize = 1 << 18;
+const SEARCHED: usize = 1 << 20;
 
 /// A command of the device, and how its output looks for a healthy device. Each of `expect`, `absent` and `matches` that is given has to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,11 +37,15 @@ const fn is_zero(within: &u64) -> bool {
 impl Health {
     /// Finds the flaw of a check that could not be used.
     pub fn flaw(&self) -> Option<String> {
-        let says_nothing = |text: &Option<String>| text.as_ref().is_none_or(|text| text.trim().is_empty());
+        let is_blank = |text: &&Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+        let given = [&self.expect, &self.absent, &self.matches];
         if self.command.trim().is_empty() {
             return Some("a health check has no command".to_owned());
         }
-        if says_nothing(&self.expect) && says_nothing(&self.absent) && says_nothing(&self.matches) {
+        if given.iter().any(is_blank) {
+            return Some(format!("the health check `{}` has an empty text to look for", self.command));
+        }
+        if given.iter().all(|text| text.is_none()) {
             return Some(format!("the health check `{}` names nothing to look for: add `expect`, `absent` or `matches`", self.command));
         }
         let error = self.matches.as_deref().and_then(|text| expression(text).err())?;
@@ -49,6 +54,10 @@ impl Health {
 
     /// Says how the output of the command differs from that of a healthy device, as the rest of a sentence.
     pub fn complaint(&self, output: &str) -> Option<String> {
+        // A daemon that is gone shows nothing, and nothing bad either.
+        if output.trim().is_empty() {
+            return Some("shows nothing".to_owned());
+        }
         if let Some(text) = self.expect.as_ref().filter(|text| !output.contains(text.as_str())) {
             return Some(format!("does not show `{text}`"));
         }
@@ -56,17 +65,19 @@ impl Health {
             return Some(format!("shows `{text}`"));
         }
         let text = self.matches.as_ref()?;
+        if output.len() > SEARCHED {
+            return Some(format!("shows more than {SEARCHED} bytes, too much to be searched for `{text}`: take a narrower command"));
+        }
         match expression(text) {
-            Ok(expression) if expression.is_match(output) => None,
+            Ok(expression) if output.lines().any(|line| expression.is_match(line)) => None,
             Ok(_) => Some(format!("has no line that matches `{text}`")),
             Err(error) => Some(format!("can't be judged: `{text}` is no regular expression ({error})")),
         }
     }
 }
 
-/// `^` and `$` mean the ends of a line, which a device may end by a carriage return.
 fn expression(text: &str) -> Result<Regex, String> {
-    let built = RegexBuilder::new(text).multi_line(true).crlf(true).size_limit(LARGEST).build();
+    let built = RegexBuilder::new(text).size_limit(LARGEST).build();
     built.map_err(|error| error.to_string().lines().last().unwrap_or_default().trim().to_owned())
 }
 
@@ -89,15 +100,19 @@ mod tests {
             (check(None, Some("Init"), None), None),
             (check(None, None, Some("^Neighbor 10.0.0.3 Down$")), None),
             (check(None, None, Some("10.0.0.3 .*Full")), Some("has no line that matches `10.0.0.3 .*Full`")),
+            (check(None, None, Some("10.0.0.2[^x]*Down")), Some("has no line that matches `10.0.0.2[^x]*Down`")),
         ] {
             assert_eq!(health.complaint(output).as_deref(), complaint, "{health:?}");
         }
+        assert_eq!(check(None, Some("Down"), None).complaint("\r\n").as_deref(), Some("shows nothing"));
+        assert!(check(None, None, Some("x")).complaint(&"x ".repeat(SEARCHED)).is_some_and(|why| why.contains("narrower command")));
     }
 
     #[test]
     fn a_health_check_without_a_meaning_is_refused() {
         assert!(check(None, None, None).flaw().is_some_and(|flaw| flaw.contains("names nothing")));
         assert!(check(Some(" "), None, None).flaw().is_some());
+        assert!(check(Some("Full"), Some(""), None).flaw().is_some_and(|flaw| flaw.contains("empty text")));
         assert!(check(None, None, Some("(")).flaw().is_some_and(|flaw| flaw.contains("unclosed group")));
         assert!(check(None, None, Some(r"(\w{900}){900}")).flaw().is_some(), "too large");
         assert_eq!(check(Some("Full"), None, Some("x$")).flaw(), None);

@@ -219,6 +219,10 @@ impl Bird {
     /// Writes the running configuration for the next start of BIRD.
     pub(crate) async fn save(&self, change: Option<&DeviceChange>) -> Result<(), Fault> {
         let text = self.running().await?;
+        // Written before, by a save that nobody could note any more.
+        if self.files.start().is_ok_and(|start| start == text) {
+            return Ok(());
+        }
         change.map_or(Ok(()), |change| self.check_start(change))?;
         self.files.save(&text)
     }

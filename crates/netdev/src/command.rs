@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::room::is_settling;
 use crate::share;
 
 /// Longest output of a program, in bytes.
@@ -22,10 +23,13 @@ pub(crate) struct ProgramOutput {
     pub(crate) is_success: bool,
 }
 
-/// Waits for a place among the programs of a device, for at most `timeout`.
-pub(crate) async fn turn(room: &Semaphore, timeout: Duration) -> Result<SemaphorePermit<'_>, Fault> {
+/// Waits for a place among the programs of a device, for at most `timeout`. A confirmation or a restore takes none and waits for nobody.
+pub(crate) async fn turn(room: &Semaphore, timeout: Duration) -> Result<Option<SemaphorePermit<'_>>, Fault> {
+    if is_settling() {
+        return Ok(None);
+    }
     let waited = tokio::time::timeout(timeout, room.acquire()).await;
-    waited.ok().and_then(Result::ok).ok_or_else(|| Trouble::Busy.into())
+    waited.ok().and_then(Result::ok).map(Some).ok_or_else(|| Trouble::Busy.into())
 }
 
 /// Runs a program. With `held`, the file stays open until the program and its children have ended.

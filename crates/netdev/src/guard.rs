@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_server::subject;
 use net_proto::fault::{Code, Fault};
-use tokio::time::Instant;
 
 use crate::site::Site;
 
@@ -65,7 +65,10 @@ pub async fn guard(site: &Site, out: &mut (impl Write + Send)) {
         }
         match site.restore_if_due().await {
             Ok(true) => return,
-            Ok(false) => tokio::time::sleep(TICK).await,
+            Ok(false) => {
+                pause = PAUSE;
+                tokio::time::sleep(TICK).await;
+            }
             Err(_) => {
                 tokio::time::sleep(pause).await;
                 pause = longer(pause);
@@ -76,13 +79,11 @@ pub async fn guard(site: &Site, out: &mut (impl Write + Send)) {
 
 /// Does the same beside a server: after a restart of the machine no guard is left. Saves confirmed changes that are not saved as well.
 pub(crate) async fn watch(site: Arc<Site>) {
-    let (mut pause, mut next_save) = (PAUSE, Instant::now());
     loop {
         let rest = if site.restore_if_due().await.is_err() { PAUSE } else { TICK * 4 };
-        if Instant::now() >= next_save {
-            pause = if site.save_if_left().await.is_err() { longer(pause) } else { PAUSE };
-            next_save = Instant::now().checked_add(pause).unwrap_or(next_save);
-        }
+        // A save that has begun goes on when the server is gone: broken off, it could leave half a file.
+        let saving = Arc::clone(&site);
+        let _end = subject::spawn(async move { saving.save_if_left().await }).await;
         tokio::time::sleep(rest).await;
     }
 }

@@ -9,8 +9,11 @@ use tokio::time::Instant;
 
 use crate::way::DeviceWay;
 
-/// Pause between two looks at a device that is not healthy yet.
+/// Pauses between two looks at a device that is not healthy yet: each may be a login of its own.
 const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// Longest time of the checks before a confirmation, while nobody else can take the change back.
+const LOOK: Duration = Duration::from_secs(15);
 
 /// Health checks of a device, which end with the window of a change.
 pub(crate) struct HealthChecks<'a> {
@@ -35,9 +38,13 @@ impl HealthChecks<'_> {
                 let end = began.checked_add(Duration::from_secs(health.within)).unwrap_or(began);
                 self.wait(health, end).await?;
             }
-            Ok(())
+            // What was well at first may have gone while the others were waited for.
+            if self.checks.len() > 1 { self.try_all().await } else { Ok(()) }
         });
-        settled.await.map_err(|fault| Fault { detail: format!("{}, so the change was taken back", fault.detail), ..fault })
+        settled.await.map_err(|fault| match fault.detail.contains("was taken back") {
+            true => fault,
+            false => Fault { detail: format!("{}, so the change was taken back", fault.detail), ..fault },
+        })
     }
 
     /// Checks a device before a confirmation, without a wait.
@@ -45,13 +52,20 @@ impl HealthChecks<'_> {
     /// # Errors
     /// The first check without success.
     pub(crate) async fn look(&self) -> Result<(), Fault> {
-        let looked = self.in_window(async {
-            for health in self.checks {
-                self.try_one(health).await?;
-            }
-            Ok(())
-        });
-        looked.await
+        if self.checks.is_empty() {
+            return Ok(());
+        }
+        tokio::time::timeout(LOOK, self.in_window(self.try_all())).await.unwrap_or_else(|_| {
+            let detail = format!("the health checks took longer than {} s", LOOK.as_secs());
+            Err(Fault::new(Code::Timeout, detail))
+        })
+    }
+
+    async fn try_all(&self) -> Result<(), Fault> {
+        for health in self.checks {
+            self.try_one(health).await?;
+        }
+        Ok(())
     }
 
     /// Ends the checks at the deadline: until then, nobody else can restore the device.
@@ -64,12 +78,15 @@ impl HealthChecks<'_> {
 
     /// Repeats a check until success, or until `end`.
     async fn wait(&self, health: &Health, end: Instant) -> Result<(), Fault> {
+        let mut pause = PAUSE;
         loop {
             let tried = self.try_one(health).await;
-            if tried.is_ok() || Instant::now() >= end {
+            let now = Instant::now();
+            if tried.is_ok() || now >= end {
                 return tried;
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(pause.min(end.duration_since(now))).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         }
     }
 

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use equipment::{Confirmation, DeviceSecrets, DeviceSettings};
 use net_proto::change::{
-    Author, ChangeOutcome, ChangeRecord, ConfigForm, DeviceChange, Edits, Phase, Reason, Terms, Transaction, TriedEdits, adopt, diff,
-    discard, edit, edits_of, merged, take_over,
+    Author, ChangeOutcome, ChangeRecord, ConfigForm, DeviceChange, Edits, Phase, Reason, StepResult, Terms, Transaction, TriedEdits, Want,
+    adopt, diff, discard, edit, edits_of, merged, take_over,
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
@@ -26,6 +26,7 @@ use crate::clock::{now, written};
 use crate::drive::drive;
 use crate::freeze::Freezes;
 use crate::intake::Intake;
+use crate::pause::NextTry;
 use crate::permission::{DeviceRules, PresentRole};
 use crate::room;
 use crate::store::Store;
@@ -54,6 +55,8 @@ pub struct Site {
     pub(crate) secrets: DeviceSecrets,
     pub(crate) freezes: Freezes,
     pub(crate) intake: Arc<Intake>,
+    /// Moment of the next save of what could not be saved.
+    pub(crate) next_save: Arc<NextTry>,
 }
 
 /// State of the change of a device.
@@ -73,9 +76,9 @@ pub struct ChangeState {
     pub seconds_left: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// A restart of the device would lose the last confirmed change.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub unsaved: bool,
+    /// Reason for which the device has not saved the last confirmed change, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsaved: Option<String>,
     /// Sentences about freezes that hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frozen: Vec<String>,
@@ -113,6 +116,7 @@ impl Site {
             secrets: secrets.clone(),
             freezes,
             intake,
+            next_save: Arc::new(NextTry::new(Instant::now())),
         })
     }
 
@@ -153,7 +157,7 @@ impl Site {
         Ok(ChangeState {
             // A device whose freeze can't be read is changed by nobody; what waits there is to be seen all the same.
             frozen: frozen.unwrap_or_else(|fault| vec![fault.detail]),
-            unsaved: record.is_unsaved,
+            unsaved: record.unsaved.as_ref().map(|why| self.cleaned_of(&record, Fault::new(Code::ConfigIncompatible, why)).detail),
             device: self.settings.name.clone(),
             phase: change.map_or("none", |change| change.phase.as_str()).to_owned(),
             change: change.map(|change| change.id.clone()),
@@ -178,7 +182,7 @@ impl Site {
             deadline: None,
             seconds_left: None,
             reason: None,
-            unsaved: false,
+            unsaved: None,
             frozen: vec![fault.detail],
         })
     }
@@ -311,6 +315,10 @@ impl Site {
         if window == 0 || window > longest {
             return Err(Fault::new(Code::InvalidParams, format!("`confirmed` is 1 to {longest} seconds")));
         }
+        if let Some(within) = self.settings.health.iter().map(|health| health.within).max().filter(|within| window <= *within) {
+            let detail = format!("a health check of this device may take {within} s, so `confirmed` has to be more than that");
+            return Err(Fault::new(Code::InvalidParams, detail).at("confirmed"));
+        }
         let lock = self.store.lock(PATIENCE).await?;
         // A freeze, or the end of a window, since then.
         self.may_change()?;
@@ -329,11 +337,11 @@ impl Site {
     }
 
     /// Confirms the pending change, where its hash is the one given; answers true if the device saved the new configuration as well. Saves an
-    /// unsaved confirmed change.
+    /// unsaved confirmed change. `is_unchecked`: whatever the health checks of the device say.
     ///
     /// # Errors
     /// Nothing is pending, the change is another's, the deadline is over, the device runs something else, or the record can't be written.
-    pub async fn confirm(&self, by: Settler<'_>, hash: Option<&str>) -> Result<bool, Fault> {
+    pub async fn confirm(&self, by: Settler<'_>, hash: Option<&str>, is_unchecked: bool) -> Result<bool, Fault> {
         if let Settler::Caller(_) = by {
             if self.settings.confirmation == Confirmation::Person {
                 let detail = format!("a person confirms changes of this device: `banyan device confirm {}`", self.settings.name);
@@ -345,10 +353,14 @@ impl Site {
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         by.check_owner(&record)?;
-        let transaction = if record.is_unsaved && record.pending().is_none() {
+        let transaction = if by.may_save(&record, hash) {
             Transaction::save(record, matches!(by, Settler::Person(_)))?
         } else {
-            Transaction::confirm(&record, hash, &now())?
+            let mut transaction = Transaction::confirm(&record, hash, &now())?;
+            if is_unchecked && matches!(transaction.want(), Want::CheckAgain(_)) {
+                transaction.hear(StepResult::Done, &now());
+            }
+            transaction
         };
         let (_, outcome) = room::settling(drive(self, transaction, &lock)).await;
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
@@ -391,26 +403,6 @@ impl Site {
         let is_confirming = record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming);
         let transaction = if is_confirming { Transaction::settle(record) } else { Transaction::roll_back(record, reason)? };
         room::settling(drive(self, transaction, &lock)).await.1.map(|_| true)
-    }
-
-    /// Saves an unsaved confirmed change, where the device still runs the change. False: nothing is left to be saved, or another process holds
-    /// the lock.
-    pub(crate) async fn save_if_left(&self) -> Result<bool, Fault> {
-        // A candidate that knows what the device starts with would take that for the work of somebody else.
-        let may_save = |record: &ChangeRecord| record.live().is_none_or(|change| !change.phase.is_pending() && change.start.is_none());
-        let is_left = |record: &ChangeRecord| record.is_unsaved && may_save(record);
-        if !is_left(&self.store.load()?) {
-            return Ok(false);
-        }
-        let Ok(lock) = self.store.lock(Duration::ZERO).await else { return Ok(false) };
-        let record = self.store.load()?;
-        if !is_left(&record) {
-            return Ok(false);
-        }
-        match room::settling(drive(self, Transaction::save(record, false)?, &lock)).await.1? {
-            ChangeOutcome::Confirmed { is_saved: false } => Err(Fault::new(Code::ConfigIncompatible, "the device refused to save")),
-            ChangeOutcome::Committed | ChangeOutcome::Confirmed { is_saved: true } | ChangeOutcome::RolledBack => Ok(true),
-        }
     }
 
     /// A file in the directory of the device.

@@ -13,6 +13,7 @@ use russh::{Channel, ChannelMsg, Disconnect};
 use tokio::sync::Semaphore;
 
 use crate::login::{HostKey, Login, within};
+use crate::room::is_settling;
 use crate::share;
 
 /// Bytes of a reply that are kept.
@@ -55,7 +56,8 @@ impl Ssh {
 
     /// Answer to one command of the exec mode.
     pub(crate) async fn exec(&self, command: &str) -> Result<String, Fault> {
-        let _one = self.room.acquire().await.map_err(|_| Fault::from(Trouble::Busy))?;
+        // A confirmation waits for no caller.
+        let _one = if is_settling() { None } else { Some(self.room.acquire().await.map_err(|_| Fault::from(Trouble::Busy))?) };
         self.asked(command).await
     }
 

@@ -190,6 +190,14 @@ impl DeviceWay {
         if let Self::Bird(bird) = self { bird.start_revision(running, known).await.map(Some) } else { Ok(None) }
     }
 
+    /// Does a save write what the device starts with?
+    pub(crate) const fn writes_saves(&self) -> bool {
+        match self {
+            Self::Frr(_) | Self::Hosted(_) | Self::Ssh(_) | Self::Bird(_) => true,
+            Self::Netconf(_) | Self::Snmp(_) | Self::Ovs(_) => false,
+        }
+    }
+
     /// Is the configuration one text, and no lines that commands could be merged into?
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Bird(_))

@@ -6,14 +6,15 @@ use clap::Args;
 use config::resolved::Mount;
 use toml_edit::{Array, InlineTable, Item, Table, TableLike, Value, value};
 
+use super::unserved;
 use crate::arguments::Place;
 use crate::document::{self, Document};
 use crate::examine::{self, Level};
 use crate::failure::Failure;
+use crate::gate;
 use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::similar::did_you_mean;
-use crate::{gate, unserved};
 
 /// Sections beside `[mount]` whose names stand in front of tools.
 const OTHERS: [(&str, &str); 3] = [("device", "device"), ("agent", "agent"), ("stub", "part")];
@@ -147,7 +148,7 @@ fn named(document: &Document) -> impl Iterator<Item = (&str, &'static str)> {
     })
 }
 
-/// What would keep the server from its work, each with the remedy. Starts nothing.
+/// Flaws that would keep the server from its work, each with the remedy. Starts nothing.
 fn flaws(mount: &Mount) -> Vec<(String, String)> {
     let findings = examine::servers(std::iter::once(mount)).into_iter().filter(|finding| finding.level != Level::Ok);
     findings.map(|finding| (finding.message, finding.fix.unwrap_or_default())).collect()

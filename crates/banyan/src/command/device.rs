@@ -38,6 +38,9 @@ enum DeviceCommand {
     Confirm {
         /// Name of the device
         name: String,
+        /// Keep it although the health checks of the device do not hold
+        #[arg(long)]
+        unhealthy: bool,
     },
     /// Serve the devices that stand in groups, each over a connection to a socket
     #[command(hide = true)]
@@ -131,8 +134,8 @@ impl Device {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.action {
             DeviceCommand::Add(added) => added.run(place, output),
-            DeviceCommand::Confirm { name } => {
-                let is_saved = settle(name, place, async |site| site.confirm(Settler::Person(&person()), None).await)?;
+            DeviceCommand::Confirm { name, unhealthy } => {
+                let is_saved = settle(name, place, async |site| site.confirm(Settler::Person(&person()), None, *unhealthy).await)?;
                 let text = if is_saved { "confirmed" } else { "confirmed, but not saved: it is gone when the device restarts" };
                 done(text, &json!({ "device": name, "status": "confirmed", "saved": is_saved }), output)
             }
@@ -269,7 +272,7 @@ fn list(place: &Place, output: &Output) -> Result<(), Failure> {
             groups.join(" "),
             frozen.to_owned(),
             one.change.unwrap_or_default(),
-            if one.unsaved { format!("{}, not saved", one.phase) } else { one.phase },
+            if one.unsaved.is_some() { format!("{}, not saved", one.phase) } else { one.phase },
             one.owner.unwrap_or_default(),
             left,
         ];
@@ -291,12 +294,10 @@ fn status(name: &str, place: &Place, output: &Output) -> Result<(), Failure> {
         standing.owner.unwrap_or_default(),
         standing.phase.replace('_', " ")
     )))?;
-    if standing.unsaved {
-        let name = printable(name);
-        output.line(
-            "not saved on the device: a restart there would lose what was confirmed last. Saving is tried again while the device is served",
-        )?;
-        output.line(&format!("`banyan device confirm {name}` saves what the device runs now"))?;
+    if let Some(why) = &standing.unsaved {
+        output.line(&printable(&format!("not saved on the device, which a restart there would lose: {why}")))?;
+        output.line("saving is tried again while the device is served and runs what was confirmed")?;
+        output.line(&format!("`banyan device confirm {}` saves what the device runs now: look at it first", printable(name)))?;
     }
     if let (Some(deadline), Some(left)) = (standing.deadline, standing.seconds_left) {
         output.line(&format!("rolled back in {left} s, at {deadline}, unless `banyan device confirm {}` keeps it", printable(name)))?;

@@ -10,11 +10,12 @@ use gateway::admin::client::AdminError;
 use sha2::{Digest, Sha256};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
+use super::unserved;
 use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::similar::did_you_mean;
-use crate::{document, gate, places, private, threads, unserved};
+use crate::{document, gate, places, private, threads};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]

@@ -40,7 +40,7 @@ fn a_first_server_makes_the_configuration() {
 }
 
 #[test]
-fn what_would_keep_a_server_from_its_work_is_told_at_once() {
+fn flaws_of_a_new_server_are_told_at_once() {
     let home = Home::new();
     home.write("banyan.toml", FILE);
     let added = home.run(&["add", "typo", "--json", "--", "npyx", "-y", "x"]).exits(0).json();

@@ -110,7 +110,7 @@ pub fn adopt(record: &ChangeRecord, author: Author<'_>, tried: TriedEdits, now: 
         failures: 0,
         is_unanswered: false,
     };
-    Ok(ChangeRecord { count, change: Some(change), kept: record.last_confirmed(), is_unsaved: record.is_unsaved })
+    Ok(ChangeRecord { count, change: Some(change), kept: record.last_confirmed(), unsaved: record.unsaved.clone() })
 }
 
 /// Edits of the open candidate of `who` so far.

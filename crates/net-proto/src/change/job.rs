@@ -181,7 +181,7 @@ pub fn job_answer(output: &str, wanted: &str) -> Result<(), Fault> {
         ("left", place) => {
             let detail = format!(
                 "a restore job died on the device before its change was confirmed or taken back, so nothing was applied. {place} there holds the \
-                 old configuration: bring that back by `sh {place}/job now`, or remove the directory to keep what runs"
+                 old configuration: bring that back by `sh {place}/job now`, or remove the directory where nothing of it is wanted"
             );
             Fault::new(Code::AccessDenied, detail)
         }

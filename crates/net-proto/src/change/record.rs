@@ -184,10 +184,9 @@ pub struct ChangeRecord {
     /// The change confirmed last before `change`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptChange>,
-    /// A change was confirmed, and the device was not told to save the new configuration, or refused: a restart of the device would lose the
-    /// change.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_unsaved: bool,
+    /// Reason for which the device has not saved a confirmed change, secrets included: a restart of the device would lose the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsaved: Option<String>,
 }
 
 impl ChangeRecord {

@@ -107,6 +107,7 @@ enum ChangeStep {
     LookUnsaved,
     Save,
     KeepSaved,
+    KeepUnsaved,
     End,
 }
 
@@ -198,7 +199,7 @@ impl Transaction {
     /// # Errors
     /// Nothing is left to be saved, or a change waits that a save would keep.
     pub fn save(record: ChangeRecord, is_by_a_person: bool) -> Result<Self, Fault> {
-        if !record.is_unsaved {
+        if record.unsaved.is_none() {
             return Err(Fault::new(Code::InvalidParams, "no confirmed change is left to be saved"));
         }
         if let Some(change) = record.pending() {
@@ -273,7 +274,8 @@ impl Transaction {
             | ChangeStep::KeepRefused
             | ChangeStep::KeepLost
             | ChangeStep::KeepConfirmed
-            | ChangeStep::KeepSaved => Want::Keep(&self.record),
+            | ChangeStep::KeepSaved
+            | ChangeStep::KeepUnsaved => Want::Keep(&self.record),
             ChangeStep::Base
             | ChangeStep::ReadBack
             | ChangeStep::Look
@@ -309,7 +311,7 @@ impl Transaction {
         self.step = match (self.step, done) {
             (ChangeStep::Base, StepResult::Running(text)) => self.armed(text, now),
             (ChangeStep::KeepArmed, StepResult::Done) => ChangeStep::Arm,
-            (ChangeStep::Arm, StepResult::Done) => ChangeStep::Apply,
+            (ChangeStep::Arm, StepResult::Done) => self.prepared(now),
             (ChangeStep::Arm, StepResult::Failed(fault)) => self.disarmed(fault),
             // Only reading back tells: acknowledgements get lost, and devices acknowledge what they did not do.
             (ChangeStep::Apply, StepResult::Failed(fault)) => {
@@ -367,8 +369,9 @@ impl Transaction {
             (ChangeStep::Settle, StepResult::Failed(fault)) => self.unsettled(fault),
             (ChangeStep::KeepConfirmed, StepResult::Done) => ChangeStep::Save,
             (ChangeStep::LookUnsaved, StepResult::Running(text)) => self.looked_unsaved(&text),
-            (ChangeStep::Save, done) => self.saved(&done),
-            (ChangeStep::KeepSaved, _) => self.ended(ChangeOutcome::Confirmed { is_saved: self.is_saved }),
+            (ChangeStep::Save, done) => self.saved(done),
+            (ChangeStep::KeepUnsaved, _) if self.fault.is_some() => ChangeStep::End,
+            (ChangeStep::KeepSaved | ChangeStep::KeepUnsaved, _) => self.ended(ChangeOutcome::Confirmed { is_saved: self.is_saved }),
             (ChangeStep::KeepRolledBack, _) => self.ended(ChangeOutcome::RolledBack),
             (_, StepResult::Failed(fault)) => self.noted(fault, ChangeStep::End),
             (_, StepResult::Done | StepResult::Running(_) | StepResult::Overtaken(_) | StepResult::Unable) => ChangeStep::End,
@@ -390,6 +393,16 @@ impl Transaction {
             change.persist = persist;
         });
         ChangeStep::KeepArmed
+    }
+
+    /// Applies nothing past the deadline: the way back took its time.
+    fn prepared(&mut self, now: &Now) -> ChangeStep {
+        if self.record.change.as_ref().and_then(|change| change.deadline.as_ref()).is_some_and(|deadline| !deadline.is_over(now)) {
+            return ChangeStep::Apply;
+        }
+        let detail =
+            "the window went by before anything that would take the change back was ready, so nothing was applied: commit for longer";
+        self.disarmed(Fault::new(Code::ConfirmedCommitTimeout, detail))
     }
 
     fn disarmed(&mut self, fault: Fault) -> ChangeStep {

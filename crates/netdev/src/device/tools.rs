@@ -133,7 +133,7 @@ async fn act(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fa
             Ok(shown(site, &site.edit(&site.caller, Edits::Commands(commands), bulk(arguments)?).await?))
         }
         "network.commit" if is_confirmation(arguments)? => {
-            let is_saved = site.confirm(Settler::Caller(&site.caller), hash(arguments)).await?;
+            let is_saved = site.confirm(Settler::Caller(&site.caller), hash(arguments), false).await?;
             let text = if is_saved { "Confirmed, and saved." } else { "Confirmed, but not saved: it is gone when the device restarts." };
             Ok(answer(text, json!({ "status": "confirmed", "saved": is_saved })))
         }

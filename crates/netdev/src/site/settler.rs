@@ -1,6 +1,6 @@
 //! Person or caller who confirms a change or takes it back. Does not know the device.
 
-use net_proto::change::{ChangeRecord, owner_in_words};
+use net_proto::change::{ChangeRecord, DeviceChange, Phase, owner_in_words};
 use net_proto::fault::{Code, Fault};
 
 /// Name of whoever confirms a change or takes it back.
@@ -13,6 +13,17 @@ pub enum Settler<'a> {
 }
 
 impl Settler<'_> {
+    /// Checks if a confirmation means the save of a change that is confirmed already: the present one, with this hash where one is given.
+    pub(super) fn may_save(self, record: &ChangeRecord, hash: Option<&str>) -> bool {
+        let is_own = |change: &DeviceChange| match self {
+            Self::Caller(caller) => change.owner == caller,
+            Self::Person(_) => true,
+        };
+        let is_it =
+            |change: &DeviceChange| change.phase == Phase::Confirmed && hash.is_none_or(|hash| hash == change.hash) && is_own(change);
+        record.unsaved.is_some() && record.change.as_ref().is_some_and(is_it)
+    }
+
     pub(super) fn check_owner(self, record: &ChangeRecord) -> Result<(), Fault> {
         match (record.pending(), self) {
             (Some(change), Self::Caller(caller)) if change.owner != caller => {

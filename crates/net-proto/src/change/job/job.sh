@@ -33,6 +33,7 @@ restore() {
   flock 9
   [ -f restored ] && return 0
   if [ ! -f begun ]; then : >restored; clear_up; return 0; fi
+  [ -f old.conf ] || return 1
   n=0
   while ! is_back; do
     [ "$n" -lt "$1" ] || return 1

@@ -1,6 +1,6 @@
 //! Judges what a device shows after a rollback or a confirmation. Does not choose the action before that.
 
-use super::{ChangeOutcome, ChangeStep, StepResult, TRIES, Transaction};
+use super::{ChangeStep, StepResult, TRIES, Transaction};
 use crate::change::form::{ConfigForm, listed};
 use crate::change::record::{Deadline, DeviceChange, Now, Phase, Reason};
 use crate::fault::{Code, Fault};
@@ -135,7 +135,7 @@ impl Transaction {
             change.phase = Phase::Confirmed;
             change.deadline = None;
         });
-        self.record.is_unsaved = true;
+        self.record.unsaved = Some("the device was not told to".to_owned());
         ChangeStep::KeepConfirmed
     }
 
@@ -143,7 +143,7 @@ impl Transaction {
     pub(super) fn checked_again(&mut self, done: StepResult, now: &Now) -> ChangeStep {
         if let StepResult::Failed(fault) = done {
             let detail = format!("{}, so nothing was confirmed, and the old configuration comes back at the deadline", fault.detail);
-            return self.noted(Fault { detail, ..fault }, ChangeStep::End);
+            return self.noted(Fault { detail, may_retry: true, ..fault }, ChangeStep::End);
         }
         let Some(change) = self.record.change.as_ref() else { return ChangeStep::End };
         if change.persist.is_none() {
@@ -166,16 +166,17 @@ impl Transaction {
             Some(lost) => format!("the device does not run what was confirmed: {}", listed(&lost)),
             None => "the confirmed change is too large to be compared with what runs".to_owned(),
         };
-        let detail = format!("{detail}. Nothing was saved: look at the device, and save there or by `banyan device confirm`");
-        self.noted(Fault::new(Code::ConfigIncompatible, detail).at("running"), ChangeStep::End)
+        self.record.unsaved = Some(detail.clone());
+        self.noted(Fault::new(Code::ConfigIncompatible, format!("{detail}. So nothing was saved")).at("running"), ChangeStep::KeepUnsaved)
     }
 
-    pub(super) fn saved(&mut self, done: &StepResult) -> ChangeStep {
-        if matches!(done, StepResult::Failed(_)) {
-            return self.ended(ChangeOutcome::Confirmed { is_saved: false });
+    pub(super) fn saved(&mut self, done: StepResult) -> ChangeStep {
+        if let StepResult::Failed(fault) = done {
+            self.record.unsaved = Some(fault.detail);
+            return ChangeStep::KeepUnsaved;
         }
         self.is_saved = !matches!(done, StepResult::Unable);
-        self.record.is_unsaved = false;
+        self.record.unsaved = None;
         ChangeStep::KeepSaved
     }
 

@@ -28,7 +28,7 @@ fn record(phase: Phase, now: &Now) -> ChangeRecord {
         failures: 0,
         is_unanswered: false,
     };
-    ChangeRecord { count: 1, change: Some(change), kept: None, is_unsaved: false }
+    ChangeRecord { count: 1, change: Some(change), kept: None, unsaved: None }
 }
 
 fn phase(transaction: &Transaction) -> Option<Phase> {
@@ -246,7 +246,10 @@ fn nm_09_a_device_that_fell_ill_is_not_confirmed() {
         assert_eq!(confirmation.want(), Want::End);
         assert_eq!(confirmation.record(), &applied, "the deadline stays");
         let fault = confirmation.finish().unwrap_err();
-        assert!(fault.detail.ends_with("so nothing was confirmed, and the old configuration comes back at the deadline"), "{fault}");
+        assert!(
+            fault.may_retry && fault.detail.ends_with("so nothing was confirmed, and the old configuration comes back at the deadline"),
+            "{fault}"
+        );
     }
 }
 
@@ -263,7 +266,7 @@ fn nm_09_slow_checks_confirm_nothing_past_the_deadline() {
 fn unsaved(now: &Now) -> Transaction {
     let mut confirmation = confirmation(&untimed(now), now);
     confirmation.hear(StepResult::Running(NEW.to_owned()), now);
-    assert!(confirmation.record().is_unsaved, "on the disk before the device is told");
+    assert!(confirmation.record().unsaved.is_some(), "on the disk before the device is told");
     confirmation.hear(StepResult::Done, now);
     assert_eq!(confirmation.want(), Want::Save);
     confirmation
@@ -275,13 +278,14 @@ fn nm_09_a_confirmed_change_is_unsaved_until_it_is_saved() {
     for (said, is_left, is_saved) in [(StepResult::Done, false, true), (StepResult::Unable, false, false)] {
         let mut confirmation = unsaved(&now);
         confirmation.hear(said, &now);
-        assert!(matches!(confirmation.want(), Want::Keep(record) if record.is_unsaved == is_left));
+        assert!(matches!(confirmation.want(), Want::Keep(record) if record.unsaved.is_some() == is_left));
         confirmation.hear(StepResult::Done, &now);
         assert_eq!(confirmation.finish().unwrap(), ChangeOutcome::Confirmed { is_saved });
     }
     let mut failed = unsaved(&now);
     failed.hear(refusal(Code::HardwareFailure), &now);
-    assert!(failed.record().is_unsaved && failed.want() == Want::End);
+    assert!(matches!(failed.want(), Want::Keep(record) if record.unsaved.as_deref() == Some("refused")), "the reason is kept");
+    failed.hear(StepResult::Done, &now);
     assert_eq!(failed.finish().unwrap(), ChangeOutcome::Confirmed { is_saved: false });
 }
 
@@ -294,10 +298,26 @@ fn nm_09_a_late_save_keeps_only_what_was_confirmed() {
         assert_eq!(late.want(), Want::Read);
         late.hear(StepResult::Running(running.to_owned()), &now);
         assert_eq!(late.want() == Want::Save, is_saved, "{running}");
-        assert!(late.record().is_unsaved);
+        assert!(late.record().unsaved.is_some());
     }
     assert_eq!(Transaction::save(left, true).unwrap().want(), Want::Save, "a person looks first");
     assert!(Transaction::save(untimed(&now), true).is_err(), "nothing is left");
-    let waiting = ChangeRecord { is_unsaved: true, ..untimed(&now) };
+    let waiting = ChangeRecord { unsaved: Some(String::new()), ..untimed(&now) };
     assert!(Transaction::save(waiting, true).is_err(), "a save would keep a change that waits");
+}
+
+#[test]
+fn nm_09_nothing_is_applied_past_the_deadline() {
+    let (now, later) = (Now { wall: 1, boot: "b".to_owned(), up: 1 }, Now { wall: 6_000, boot: "b".to_owned(), up: 6_000 });
+    let mut open = record(Phase::Open, &now);
+    open.change.iter_mut().for_each(|change| (change.deadline, change.snapshot, change.persist) = (None, None, None));
+    let terms = Terms { who: "mcp", window: 5_000, hash: None, can_undo: true, persist: None };
+    let mut commit = Transaction::commit(open, terms, &now).unwrap();
+    commit.hear(StepResult::Running(OLD.to_owned()), &now);
+    commit.hear(StepResult::Done, &now);
+    assert!(matches!(commit.want(), Want::Arm(_)));
+    commit.hear(StepResult::Done, &later);
+    assert!(matches!(commit.want(), Want::Keep(_)) && phase(&commit) == Some(Phase::Open));
+    commit.hear(StepResult::Done, &later);
+    assert_eq!(commit.finish().unwrap_err().code, Code::ConfirmedCommitTimeout);
 }
