@@ -1,6 +1,7 @@
 //! Costs, risks and promises of a tool's calls (MCP-AX 9.1, AX-33): one typed annotation for every tool.
 //!
-//! On the wire an annotation stands in the tool's `_meta`, a member for each field (`key`). A silent tool gets the annotation of MCP's own
+//! On the wire an annotation stands in the tool's `_meta`, a member for each field (`key`): section 14 registers keys `x-mcpax-*`, and such a
+//! member is mistaken for nobody else's. The bare names of the schema are read as well, in `_meta` and among the hints. A silent tool gets the annotation of MCP's own
 //! hints, and where the hints are silent, the more careful values. Does not change definitions: [`Annotation::additions`] gives the members
 //! to add when the tool is listed.
 
@@ -39,6 +40,8 @@ pub const IRREVERSIBLE_MUTABLE: &str = "irreversible_mutable";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Annotation {
     pub latency_class: LatencyClass,
+    /// The tool names its latency class itself.
+    pub names_class: bool,
     pub consistency: Consistency,
     /// Calls change something.
     pub mutable: bool,

@@ -2,6 +2,7 @@
 
 Between eras one difference is documented: a modern answer made from a legacy one has `"resultType":"complete"`
 (and, for lists, `ttlMs` and `cacheScope`) spliced in; a legacy answer made from a modern one may keep them.
+The definitions of tools are those of their servers but for the annotations of MCP-AX in `_meta` (AX-33), which a profile leaves out.
 """
 import json
 import re
@@ -17,6 +18,11 @@ RAW_ECHO = str(Path(__file__).resolve().parent / "raw_echo.py")
 ERAS = {"legacy": Legacy, "modern": Modern}
 ARGUMENTS = '{"z":1.0,"a":12345678901234567890123,"e":1e5,"s":"caf\\u00e9 \\/","n":null,"f":0.10}'
 SPLICED = re.compile(rb',"(?:resultType":"complete"|ttlMs":\d+|cacheScope":"\w+")|"(?:resultType":"complete"|ttlMs":\d+|cacheScope":"\w+"),')
+MEMBER = r'"x-mcpax-[a-z-]+":(?:"[a-z_]+"|\d+|true|false)'
+ADDED = re.compile(rf',"_meta":\{{{MEMBER}(?:,{MEMBER})*\}}|(?:,{MEMBER})+(?=\}})')
+ANNOTATED = ("hops", "latency-class", "consistency", "mutable", "reversible", "idempotent", "transport", "auth-scope", "cost-class", "availability")
+BARE = {"name": "bare", "version": "1"}
+PROFILE = '[profile.bare]\nclients = ["bare"]\nannotations = false\n'
 META = re.compile(rb', "_meta": \{[^{}]*\{[^{}]*\}\}')
 
 
@@ -27,7 +33,7 @@ def run(report):
         upstreams = {f"{era}-{transport}": fixture(transport, era, stack)
                      for era in ("legacy", "modern", "both") for transport in ("stdio", "http")}
         upstreams["raw"] = {"command": sys.executable, "args": [RAW_ECHO]}
-        gateway = stack.enter_context(Gateway("clients-fidelity", upstreams))
+        gateway = stack.enter_context(Gateway("clients-fidelity", upstreams, config="".join(map(mounted, upstreams.items())) + PROFILE))
         plain = {era: client(direct) for era, client in ERAS.items()}
         for mount in upstreams:
             for era, client in ERAS.items():
@@ -38,8 +44,16 @@ def run(report):
                     exact = mount.startswith(era) or (era == "modern" and mount.startswith("both"))
                     spoken = plain["legacy" if mount.startswith("legacy") else "modern"]
                     report.guard(name, lambda: answers(report, name, client(gateway.url(mount)), plain[era], exact))
-                    report.guard(name, lambda: lists(report, name, client(gateway.url(mount)), spoken))
+                    report.guard(name, lambda: lists(report, name, client(gateway.url(mount)), spoken, True))
+                    bare = f"{name}, without annotations"
+                    report.guard(bare, lambda: lists(report, bare, client(gateway.url(mount), info=BARE), spoken, False))
         report.guard("clients/fidelity duplicate keys", lambda: duplicates(report, gateway.url("raw")))
+
+
+def mounted(entry):
+    """A server of an `mcpServers` file, as a section of a banyan.toml."""
+    name, server = entry
+    return "\n".join([f"[mount.{name}]", *(f"{key} = {json.dumps(server[key])}" for key in ("command", "args", "url") if key in server)]) + "\n"
 
 
 def answers(report, name, through, direct, exact):
@@ -53,9 +67,14 @@ def answers(report, name, through, direct, exact):
     report.equal(f"{name}: error with data", code, direct.tool("fx_url_required").error)
 
 
-def lists(report, name, through, direct):
-    """The bytes of the entries of tools/list, against the fixture asked directly in the era that Banyan speaks with it."""
+def lists(report, name, through, direct, annotated):
+    """The bytes of the entries of tools/list, against the fixture asked directly in the era that Banyan speaks with it; `annotated`:
+    but for the annotations of MCP-AX."""
     listed, wanted = (entries(c.call("tools/list").result_bytes) for c in (through, direct))
+    if annotated:
+        lacking = [(tool, key) for tool, text in listed.items() for key in ANNOTATED if f'"x-mcpax-{key}":' not in text]
+        report.check(f"{name}: annotations of every tool", listed and not lacking, f"lacking: {lacking[:3]}")
+        listed = {tool: ADDED.sub("", text) for tool, text in listed.items()}
     changed = [tool for tool in wanted | listed if listed.get(tool) != wanted.get(tool)]
     report.check(f"{name}: entries of tools/list", not changed, f"differ: {[(t, listed.get(t)) for t in changed[:2]]}")
 

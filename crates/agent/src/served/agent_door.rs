@@ -113,7 +113,7 @@ impl AgentDoor {
         let about = AboutClient { info: b"{\"name\":\"a2a\"}", capabilities: b"{}" };
         let mut caller = stateless(&self.entrance.gate.config.load(), entered, (None, None), about);
         // A call that waits for approval then ends as an error of its own kind, which no server's result can imitate.
-        caller.scope.annotated = true;
+        caller.scope.speaks_mesh = true;
         Arc::new(caller)
     }
 

@@ -52,10 +52,9 @@ impl ToolFacts {
         wanted.iter().for_each(|wishes| wishes.apply(&mut annotation));
         let configured = configured(&wanted);
         let meta = Members::again(&entry.raw).object("_meta").unwrap_or_default();
-        let named = meta.str(key::LATENCY_CLASS).is_some_and(|class| LatencyClass::parse(&class).is_some());
         let said = if role.is_gate() { between_gates(&meta) } else { None };
         // The gate below is nearer to the tool, and ends its calls by its class; a mere claim to be a gate does not count.
-        let is_classed = (named && !role.is_vouched()) || wanted.iter().any(|w| w.latency_class.is_some());
+        let is_classed = (annotation.names_class && !role.is_vouched()) || wanted.iter().any(|w| w.latency_class.is_some());
         if said.is_some() {
             entry.raw = without(&entry.raw, &meta);
         }

@@ -2,7 +2,7 @@
 
 pub mod templates;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use banyan_model::{Era, QualifiedName, Route};
@@ -66,6 +66,22 @@ impl Catalog {
     /// Checks for empty lists.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.prompts.is_empty() && self.resources.is_empty() && self.templates.is_empty()
+    }
+
+    /// Lists with an entry.
+    pub fn kinds(&self) -> BTreeSet<Kind> {
+        self.changed_since(&Self { subtree: self.subtree.clone(), ..Self::default() })
+    }
+
+    /// Lists that are others than in `before`. The gates behind a mount are part of the list of tools.
+    pub fn changed_since(&self, before: &Self) -> BTreeSet<Kind> {
+        let is_changed = |kind: &Kind| match kind {
+            Kind::Prompts => self.prompts != before.prompts,
+            Kind::Resources => self.resources != before.resources,
+            Kind::Templates => self.templates != before.templates,
+            Kind::Tools => self.tools != before.tools || self.subtree != before.subtree,
+        };
+        Kind::ALL.into_iter().filter(is_changed).collect()
     }
 
     /// Replaces a list.

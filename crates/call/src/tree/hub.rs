@@ -1,7 +1,7 @@
 //! Delivery of notifications outside of calls: to sessions of the initialize era, and to listeners of the other. Does not change a
 //! notification beyond its tag.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,9 @@ use crate::words::view_key::ViewKey;
 /// Most messages, and most bytes, held until a listener is acknowledged; later ones are lost.
 const MOST_HELD: usize = 1000;
 const MOST_HELD_BYTES: usize = 1 << 20;
+
+/// Lists of mounts that changed.
+pub type ChangedLists = BTreeMap<Segment, BTreeSet<Kind>>;
 
 /// Registry of sessions and listeners.
 #[derive(Debug, Default)]
@@ -163,29 +166,27 @@ impl Hub {
 
     /// Notifies of changed lists of `mount`; `None`: of all.
     pub fn lists_changed(&self, mount: Option<&Segment>, kinds: &[Kind]) {
-        self.changed(kinds, |scope| mount.is_none_or(|m| covers(scope.mount.as_ref(), m)));
+        let kinds = BTreeSet::from_iter(kinds.iter().copied());
+        self.changed(|scope| match mount {
+            Some(mount) if !covers(scope.mount.as_ref(), mount) => BTreeSet::new(),
+            Some(_) | None => kinds.clone(),
+        });
     }
 
-    /// Notifies of changed annotations of `mount`, which most clients do not see.
-    pub fn annotations_changed(&self, mount: &Segment) {
-        self.changed(&[Kind::Tools], |scope| scope.annotated && covers(scope.mount.as_ref(), mount));
-    }
-
-    /// Notifies of changes among registered servers: the lists of some mounts, and only the annotations of others. Each receiver is
-    /// notified once. Gates also learn that the gates below changed.
-    pub fn registered_changed(&self, lists: &BTreeSet<Segment>, annotations: &BTreeSet<Segment>, is_subtree_changed: bool) {
-        let within = |scope: &ViewKey, mounts: &BTreeSet<Segment>| match &scope.mount {
-            Some(mount) => mounts.contains(mount),
-            None => !mounts.is_empty(),
-        };
-        if !lists.is_empty() {
-            self.changed(&Kind::ALL, |scope| within(scope, lists));
-        }
-        let reads = |scope: &ViewKey| scope.annotated && within(scope, annotations);
-        let knows = |scope: &ViewKey| is_subtree_changed && scope.is_for_gate();
-        if !annotations.is_empty() || is_subtree_changed {
-            self.changed(&[Kind::Tools], |scope| !within(scope, lists) && (reads(scope) || knows(scope)));
-        }
+    /// Notifies of changes of several mounts: some of their lists, or only the annotations of their tools. Each receiver is notified once,
+    /// and of no list that is for it as before. Gates also learn that the gates below changed.
+    pub fn mounts_changed(&self, lists: &ChangedLists, annotations: &BTreeSet<Segment>, is_subtree_changed: bool) {
+        let all: BTreeSet<Kind> = lists.values().flatten().copied().collect();
+        self.changed(|scope| {
+            let (mut kinds, is_annotation) = match &scope.mount {
+                Some(mount) => (lists.get(mount).cloned().unwrap_or_default(), annotations.contains(mount)),
+                None => (all.clone(), !annotations.is_empty()),
+            };
+            if (is_annotation && scope.annotated) || (is_subtree_changed && scope.is_for_gate()) {
+                kinds.insert(Kind::Tools);
+            }
+            kinds
+        });
     }
 
     /// Passes on a notification of a registered server to every session, and to gates above of any era.
@@ -202,7 +203,7 @@ impl Hub {
     pub fn noticed(&self, mount: &Segment, notification: &Notification) {
         for session in self.every_session() {
             let scope = session.scope();
-            if scope.annotated && covers(scope.mount.as_ref(), mount) {
+            if scope.speaks_mesh && covers(scope.mount.as_ref(), mount) {
                 session.notify(notification.whole.clone(), Weight::Kept);
             }
         }
@@ -218,23 +219,15 @@ impl Hub {
         }
     }
 
-    /// Notifies of changed lists where `concerns` holds for the scope.
-    fn changed(&self, kinds: &[Kind], concerns: impl Fn(&ViewKey) -> bool) {
-        let mut methods: Vec<&str> = kinds.iter().map(|k| k.list_changed()).collect();
-        methods.sort_unstable();
-        methods.dedup();
+    /// Notifies of the lists that `changed` gives for a scope.
+    fn changed(&self, changed: impl Fn(&ViewKey) -> BTreeSet<Kind>) {
         for session in self.every_session() {
-            if concerns(&session.scope()) {
-                methods.iter().for_each(|m| session.notify(bare(m), Weight::Kept));
-            }
+            let methods: BTreeSet<&str> = changed(&session.scope()).iter().map(|kind| kind.list_changed()).collect();
+            methods.iter().for_each(|method| session.notify(bare(method), Weight::Kept));
         }
         for listener in self.all_listeners() {
-            if !concerns(&listener.scope) {
-                continue;
-            }
-            let mut wanted: Vec<&str> = kinds.iter().filter(|k| listener.kinds.contains(k)).map(|k| k.list_changed()).collect();
-            wanted.sort_unstable();
-            wanted.dedup();
+            let kinds = changed(&listener.scope);
+            let wanted: BTreeSet<&str> = kinds.iter().filter(|k| listener.kinds.contains(k)).map(|k| k.list_changed()).collect();
             for method in wanted {
                 let params = Bytes::from_static(b"{}");
                 listener.send(&Notification { method: method.to_owned(), params: params.clone().into(), whole: params }, Weight::Kept);

@@ -225,7 +225,7 @@ mod tests {
         let tree = Tree::new(Arc::new(Config::default()));
         for number in 0..5000 {
             let profile = number.to_string().into();
-            tree.view(&ViewKey { mount: None, profile, style: Style::Qualified, annotated: false, is_seated: false });
+            tree.view(&ViewKey { mount: None, profile, style: Style::Qualified, annotated: false, speaks_mesh: false, is_seated: false });
             assert!(tree.views.read().unwrap().len() <= 4096);
         }
     }

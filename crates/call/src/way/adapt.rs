@@ -241,6 +241,7 @@ mod tests {
             profile: "".into(),
             style: mcp_proto::projection::Style::Safe,
             annotated: false,
+            speaks_mesh: false,
             is_seated: false,
         };
         let caller = super::super::own_caller(scope);

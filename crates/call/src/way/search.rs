@@ -16,6 +16,7 @@ use crate::tree::caller::Caller;
 use crate::tree::snapshot::Tree;
 use crate::tree::standing::Standing;
 use crate::tree::view::View;
+use crate::tree::view::names::{How, Listing};
 use crate::way::authorize::sees;
 
 /// Meaning of a call of one of the three.
@@ -135,9 +136,13 @@ fn index(tree: &Tree, view: &View) -> Index {
 
 fn describe(seeing: &SearchView<'_>, arguments: &[u8]) -> Bytes {
     let Some(name) = Members::again(arguments).str("name").map(|n| n.into_owned()) else { return bad_arguments("describe_tool") };
-    let offer = seeing.find(&name).and_then(|(b, i)| seeing.tree.branches.get(b)?.catalog.tools.get(i));
-    match offer {
-        Some(offer) => describe_result(&offer.entry.shown_as(Kind::Tools, &name)),
+    let described = seeing.find(&name).and_then(|(b, i)| {
+        let branch = seeing.tree.branches.get(b)?;
+        let how = How::new(seeing.tree, &seeing.caller.scope, Kind::Tools);
+        Some(how.written(&Listing::of_branch(b, branch).shown(), branch.catalog.tools.get(i)?, &name))
+    });
+    match described {
+        Some(definition) => describe_result(&definition),
         None => unknown(seeing, &name),
     }
 }

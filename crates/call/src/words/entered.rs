@@ -155,7 +155,10 @@ impl AdmittedCaller {
         });
         // A token's own profile stays named where missing, so that its holder sees nothing rather than everything.
         let named = self.profile.as_ref().or(profile.map(|p| &p.name));
-        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated: peer != Peer::Plain, is_seated: false }
+        let speaks_mesh = peer != Peer::Plain;
+        // Another gate needs them, whatever is configured for people's clients.
+        let annotated = gate.is_some() || profile.is_none_or(|profile| profile.annotations);
+        ViewKey { mount, profile: named.cloned().unwrap_or_else(no_profile), style, annotated, speaks_mesh, is_seated: false }
     }
 }
 

@@ -224,38 +224,49 @@ async fn ax_30_a_gate_whose_route_leads_elsewhere_is_refused() {
 }
 
 #[tokio::test]
-async fn ax_33_annotations_are_shown_only_on_demand() {
+async fn ax_33_annotations_are_shown_unless_a_profile_hides_them() {
     bounded(async {
         let config = "[mount.fx.tools.\"fx_*\"]\ncost_class = \"expensive\"\n[mount.fx.tools.fx_echo]\nmutable = false\ntrust = true\n";
         let lower = World::start(&format!("{}{config}", fixture("fx", Era::Stateless))).await;
         let root = World::start(&below("low", &lower, "")).await;
+        let profile = "[profile.bare]\nclients = [\"doors\"]\nannotations = false\n";
+        let bare = World::start(&below("low", &lower, profile)).await;
+        let known = |tool: &Value| {
+            let known = tool["_meta"].as_object().map(|meta| meta.keys().filter(|key| key.starts_with("x-mcpax-")).count());
+            known.unwrap_or_default()
+        };
         for era in [Era::Initialize, Era::Stateless] {
-            let listed = async |world: &World, asks: bool| {
+            let listed = async |world: &World, extension: Option<Value>| {
                 let mut client = Client::new(world, era);
-                if asks {
-                    client.capabilities = json!({"extensions": {"io.banyan/mcpax": {}}, "experimental": {"io.banyan/mcpax": {}}});
+                if let Some(own) = extension {
+                    client.capabilities = json!({"extensions": {"io.banyan/mcpax": own}, "experimental": {"io.banyan/mcpax": own}});
                 }
                 let listed = client.open().await.call("tools/list", json!({})).await;
                 let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}")).clone();
                 let find = |end: &str| tools.iter().find(|t| t["name"].as_str().unwrap().ends_with(end)).cloned().unwrap();
                 (find("fx_echo"), find("test_simple_text"), tools.len())
             };
-            let (echo, simple, count) = listed(&root, true).await;
-            assert_eq!((&echo["name"], &echo["_meta"]["x-mcpax-hops"]), (&json!("low__fx__fx_echo"), &json!(2)), "{echo}");
-            assert_eq!((&echo["_meta"]["x-mcpax-cost-class"], &echo["_meta"]["x-mcpax-mutable"]), (&json!("expensive"), &json!(false)));
-            assert_eq!(
-                (&simple["_meta"]["x-mcpax-mutable"], &simple["_meta"]["x-mcpax-latency-class"]),
-                (&json!(true), &json!("standard"))
-            );
-            assert_eq!(listed(&lower, true).await.0["_meta"]["x-mcpax-hops"], 1);
-            // Everybody else gets the definition as its server wrote it, however many gates it came through.
-            let (mut above, mut below) = (listed(&root, false).await, listed(&lower, false).await);
-            assert_eq!((above.2, below.2), (count, count));
-            for tool in [&mut above.0, &mut below.0] {
-                assert_eq!(tool.get("_meta"), None, "{tool}");
-                tool["name"] = json!("fx_echo");
+            for asks in [None, Some(json!({}))] {
+                let (echo, simple, _) = listed(&root, asks).await;
+                assert_eq!((&echo["name"], &echo["_meta"]["x-mcpax-hops"]), (&json!("low__fx__fx_echo"), &json!(2)), "{echo}");
+                assert_eq!((&echo["_meta"]["x-mcpax-cost-class"], &echo["_meta"]["x-mcpax-mutable"]), (&json!("expensive"), &json!(false)));
+                assert_eq!(
+                    (&simple["_meta"]["x-mcpax-mutable"], &simple["_meta"]["x-mcpax-latency-class"], &simple["_meta"]["x-mcpax-safety"]),
+                    (&json!(true), &json!("standard"), &json!("irreversible_mutable"))
+                );
             }
-            assert_eq!(above.0.to_string(), below.0.to_string());
+            assert_eq!(listed(&lower, None).await.0["_meta"]["x-mcpax-hops"], 1);
+            // Below such a profile a client gets the definition as its server wrote it, and another gate still learns the risks.
+            for asks in [None, Some(json!({}))] {
+                let mut hidden = listed(&bare, asks).await;
+                assert_eq!(known(&hidden.0) + known(&hidden.1), 0, "{hidden:?}");
+                let mut shown = listed(&lower, None).await.0;
+                shown["_meta"].as_object_mut().unwrap().retain(|key, _| !key.starts_with("x-mcpax-"));
+                shown.as_object_mut().unwrap().retain(|key, member| key != "_meta" || *member != json!({}));
+                (hidden.0["name"], shown["name"]) = (json!("fx_echo"), json!("fx_echo"));
+                assert_eq!(hidden.0.to_string(), shown.to_string());
+            }
+            assert!(known(&listed(&bare, Some(json!({"aggregator_id": "another"}))).await.0) > 8);
         }
     })
     .await;

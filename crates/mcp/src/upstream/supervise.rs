@@ -117,8 +117,9 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
         let old = mount.catalog.load_full();
         match fetch(mount, instance, &old, &kinds).await {
             Ok(new) if new != *old => {
+                let changed: Vec<Kind> = new.changed_since(&old).into_iter().collect();
                 mount.catalog.store(Arc::new(new));
-                mount.gate.publish(&mount.config.name, &kinds);
+                mount.gate.publish(&mount.config.name, &changed);
             }
             Ok(_) => {}
             Err(e) => return e,

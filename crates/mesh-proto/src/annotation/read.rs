@@ -1,6 +1,8 @@
 //! Reading of a definition's annotation: from the members of `_meta`, from MCP's hints, and else the careful values (AX-33). Does not apply
 //! the configuration.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -20,13 +22,41 @@ impl Annotation {
         let object = definition.trim_ascii_start().starts_with(b"{");
         let read: Definition = if object { serde_json::from_slice(definition).unwrap_or_default() } else { Definition::default() };
         let empty = Map::new();
-        let (meta, hints) = (Meta(read.meta.as_object().unwrap_or(&empty)), Hints(read.annotations.as_object().unwrap_or(&empty)));
+        let (meta, hints) = (read.meta.as_object().unwrap_or(&empty), read.annotations.as_object().unwrap_or(&empty));
+        let stated = in_one_spelling(meta, hints);
+        let (meta, stated, hints) = (Meta(meta), Meta(&stated), Hints(hints));
         let mut annotation = from_hints(&hints, transport);
-        meta.overlay(&mut annotation, &hints);
+        stated.overlay(&mut annotation, &hints);
         annotation.hops = meta.hops().saturating_add(1);
-        annotation.said = meta.spelled_fields();
+        annotation.said = meta.spelled_fields(&stated);
         annotation
     }
+}
+
+/// Members by their names in the schema of MCP-AX 9.1, which some tools put into `_meta` or among the hints.
+const SCHEMA: [(&str, &str); 10] = [
+    (key::AUTH_SCOPE, "auth_scope"),
+    (key::AVAILABILITY, "availability"),
+    (key::CONSISTENCY, "consistency"),
+    (key::COST_CLASS, "cost_class"),
+    (key::IDEMPOTENT, "idempotent"),
+    (key::LATENCY_CLASS, "latency_class"),
+    (key::MUTABLE, "mutable"),
+    (key::REVERSIBLE, "reversible"),
+    (key::SCHEMA_VERSION, "schema_version"),
+    (key::TRANSPORT, "transport"),
+];
+
+/// Members of `_meta`, with those under a name of the schema under the name of [`key`]. Two different values of a member are none.
+fn in_one_spelling<'a>(meta: &'a Map<String, Value>, hints: &Map<String, Value>) -> Cow<'a, Map<String, Value>> {
+    let mut stated = Cow::Borrowed(meta);
+    for (key, name) in SCHEMA {
+        for value in [meta.get(name), hints.get(name)].into_iter().flatten() {
+            let agreed = stated.get(key).is_none_or(|other| other == value);
+            stated.to_mut().insert(key.to_owned(), if agreed { value.clone() } else { Value::Null });
+        }
+    }
+    stated
 }
 
 /// Members read of a definition. Schemas, the bulk of the bytes, are skipped. A duplicate member would be ambiguous, so that nothing of
@@ -59,6 +89,7 @@ fn from_hints(hints: &Hints<'_>, transport: &Transport) -> Annotation {
     let additive = hints.says("destructiveHint") == Some(false);
     Annotation {
         latency_class: LatencyClass::Standard,
+        names_class: false,
         consistency: if closed { Consistency::Eventual } else { Consistency::BestEffort },
         mutable: !read_only,
         reversible: read_only || (additive && closed),
@@ -115,7 +146,7 @@ impl Meta<'_> {
 
     fn overlay_words(&self, a: &mut Annotation) {
         if let Some(class) = self.text(key::LATENCY_CLASS).and_then(LatencyClass::parse) {
-            a.latency_class = class;
+            (a.latency_class, a.names_class) = (class, true);
         }
         if let Some(consistency) = self.text(key::CONSISTENCY).and_then(Consistency::parse) {
             a.consistency = consistency;
@@ -138,9 +169,10 @@ impl Meta<'_> {
         a.schema_version = self.text(key::SCHEMA_VERSION).filter(|v| v.len() <= 64).map(str::to_owned);
     }
 
-    /// Collects the members spelled out, whatever their values.
-    fn spelled_fields(&self) -> SpelledFields {
-        let bits = self.0.keys().filter_map(|key| of_key(key)).fold(0, |bits, bit| bits | bit);
+    /// Collects the members spelled out, whatever their values, unless they are `stated` otherwise.
+    fn spelled_fields(&self, stated: &Self) -> SpelledFields {
+        let kept = self.0.iter().filter(|(key, value)| stated.0.get(*key) == Some(value));
+        let bits = kept.filter_map(|(key, _)| of_key(key)).fold(0, |bits, bit| bits | bit);
         SpelledFields(bits & !additions::HOPS)
     }
 }

@@ -56,6 +56,28 @@ fn ax_33_contradictions_are_read_the_careful_way() {
 }
 
 #[test]
+fn ax_33_names_of_the_schema_are_read_too() {
+    let schema = r#"{"latency_class":"fast","consistency":"strong","mutable":false,"reversible":true,"idempotent":true,
+        "transport":"uart_cbor","auth_scope":"read","cost_class":"free","availability":"always","schema_version":"1.2.0"}"#;
+    for place in ["_meta", "annotations"] {
+        let tool = format!(r#"{{"{place}":{schema}}}"#);
+        let a = of(&tool);
+        assert_eq!((a.latency_class, a.consistency, a.availability), (LatencyClass::Fast, Consistency::Strong, Availability::Always));
+        assert_eq!((a.mutable, a.auth_scope, a.schema_version.as_deref()), (false, AuthScope::Read, Some("1.2.0")), "{place}");
+        // The next aggregator may know one spelling only.
+        assert_eq!(added(&a, false).len(), 11, "{place}");
+        assert_eq!(of(&listed(&tool, &a)).mutable, a.mutable);
+    }
+    for two in [
+        r#"{"annotations":{"mutable":true},"_meta":{"x-mcpax-mutable":false}}"#,
+        r#"{"annotations":{"mutable":false},"_meta":{"mutable":true}}"#,
+        r#"{"annotations":{"readOnlyHint":false,"mutable":false}}"#,
+    ] {
+        assert!(of(two).mutable && added(&of(two), false).contains(&"x-mcpax-mutable=true".to_owned()), "{two}");
+    }
+}
+
+#[test]
 fn ax_44_irreversible_changes_keep_their_flag() {
     let tool = r#"{"_meta":{"x-mcpax-mutable":true,"x-mcpax-reversible":false}}"#;
     assert!(added(&of(tool), false).contains(&format!("{}=\"irreversible_mutable\"", key::SAFETY)));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use banyan_model::Segment;
 use config::resolved;
+use mcp_proto::catalog::Kind;
 use mesh_proto::id::SessionKey;
 use mesh_proto::namespace::{self, Namespace, Part};
 use mesh_proto::parent::{Parent, Target};
@@ -31,12 +32,12 @@ pub struct FetchedLists {
     pub offers: Vec<namespace::Offer>,
 }
 
-/// Changes for clients.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Changes that clients can see.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListChanges {
-    /// The lists themselves.
-    pub lists: bool,
-    /// Only the presence of the tools.
+    /// Lists with other entries.
+    pub lists: BTreeSet<Kind>,
+    /// The presence of the tools.
     pub annotations: bool,
 }
 
@@ -122,7 +123,8 @@ impl ServerHolding {
         match (&self.fetched, is_there) {
             (Some(fetched), true) => {
                 let catalog = published(fetched, self.segment(), parent.namespace(), part);
-                let lists = *self.mount.catalog.load_full() != catalog;
+                let lists = catalog.changed_since(&self.mount.catalog.load());
+                let is_listed = !catalog.tools.is_empty();
                 self.mount.known.store(Some(Arc::new(fetched.instance.negotiated.clone())));
                 self.mount.metrics.set_tools(catalog.tools.len());
                 self.mount.catalog.store(Arc::new(catalog));
@@ -130,11 +132,12 @@ impl ServerHolding {
                 if let Some(registration) = &self.mount.registration {
                     registration.lost.store(None);
                 }
-                (ListChanges { lists, annotations: std::mem::take(&mut self.was_lost) }, true)
+                (ListChanges { lists, annotations: std::mem::take(&mut self.was_lost) && is_listed }, true)
             }
             (None, true) => {
                 self.unplug();
-                (ListChanges { lists: false, annotations: !std::mem::replace(&mut self.was_lost, true) }, false)
+                let was_lost = std::mem::replace(&mut self.was_lost, true);
+                (ListChanges { annotations: !was_lost && self.lists_tools(), ..ListChanges::default() }, false)
             }
             (_, false) => (self.gone(parent, part.is_some()), false),
         }
@@ -164,11 +167,19 @@ impl ServerHolding {
     fn gone(&mut self, parent: &Parent, is_shown: bool) -> ListChanges {
         self.degrade(parent);
         let was_lost = std::mem::replace(&mut self.was_lost, true);
-        if is_shown || self.mount.catalog.load().is_empty() {
-            return ListChanges { lists: false, annotations: is_shown && !was_lost };
+        if is_shown {
+            return ListChanges { annotations: !was_lost && self.lists_tools(), ..ListChanges::default() };
         }
-        self.mount.catalog.store(Arc::default());
-        ListChanges { lists: true, annotations: false }
+        let lists = self.mount.catalog.load().kinds();
+        if !lists.is_empty() {
+            self.mount.catalog.store(Arc::default());
+        }
+        ListChanges { lists, annotations: false }
+    }
+
+    /// Checks for tools that clients see.
+    fn lists_tools(&self) -> bool {
+        !self.mount.catalog.load().tools.is_empty()
     }
 
     fn degrade(&self, parent: &Parent) {

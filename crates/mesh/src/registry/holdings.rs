@@ -13,6 +13,7 @@ use url::Url;
 
 use crate::mesh::Mesh;
 use crate::registry::holding::{FetchedLists, ServerHolding};
+use call::tree::hub::ChangedLists;
 use call::tree::mount::{Mount, Phase, State};
 use call::tree::registration::Registration;
 use mcp::upstream::pool::Pool;
@@ -28,8 +29,8 @@ pub struct Holdings {
     segments: HashMap<SessionKey, Segment>,
     /// Segments of replaced sessions, which may have gone to another segment.
     replaced: Vec<(SessionKey, Segment)>,
-    /// Segments without a holder, still in the tree.
-    gone: BTreeSet<Segment>,
+    /// Segments without a holder, still in the tree, with their lists.
+    gone: ChangedLists,
     /// Time of the last tree.
     published: Instant,
     is_changed: bool,
@@ -43,7 +44,7 @@ impl Holdings {
             by_segment: BTreeMap::new(),
             segments: HashMap::new(),
             replaced: Vec::new(),
-            gone: BTreeSet::new(),
+            gone: ChangedLists::new(),
             published: now,
             is_changed: false,
             is_subtree_changed: false,
@@ -126,8 +127,8 @@ impl Holdings {
         let Some(segment) = self.segments.get(&session).cloned() else { return };
         self.segments.remove(&session);
         if let Some(holding) = self.by_segment.remove(&segment) {
+            self.gone.insert(segment, holding.mount.catalog.load().kinds());
             holding.retire();
-            self.gone.insert(segment);
             self.is_changed = true;
         }
     }
@@ -165,10 +166,11 @@ impl Holdings {
         let mut ready: Vec<Arc<Mount>> = Vec::new();
         for (segment, holding) in &mut self.by_segment {
             let (changed, is_ready) = holding.refresh(parent);
-            if changed.lists {
-                lists.insert(segment.clone());
-            } else if changed.annotations {
+            if changed.annotations {
                 annotations.insert(segment.clone());
+            }
+            if !changed.lists.is_empty() {
+                lists.insert(segment.clone(), changed.lists);
             }
             if is_ready {
                 ready.push(Arc::clone(&holding.mount));
@@ -178,7 +180,7 @@ impl Holdings {
         ready.iter().for_each(|mount| mount.set_state(State::new(Phase::Ready, None, None)));
         mesh.upstreams.set_registered(self.by_segment.values().map(|holding| Arc::clone(&holding.mount)).collect());
         let is_subtree_changed = std::mem::take(&mut self.is_subtree_changed);
-        mesh.gate.hub.registered_changed(&lists, &annotations, is_subtree_changed);
+        mesh.gate.hub.mounts_changed(&lists, &annotations, is_subtree_changed);
         mesh.gate.mounts.changed.notify_waiters();
     }
 

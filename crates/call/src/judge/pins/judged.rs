@@ -23,7 +23,19 @@ use crate::tree::port::Opens;
 use crate::tree::role::Role;
 
 /// Members of a tool's definition about the risk of a call, besides `annotations`.
-const RISKS: [&str; 6] = [key::AUTH_SCOPE, key::COST_CLASS, key::IDEMPOTENT, key::MUTABLE, key::REVERSIBLE, key::SAFETY];
+const RISKS: [&str; 11] = [
+    key::AUTH_SCOPE,
+    key::COST_CLASS,
+    key::IDEMPOTENT,
+    key::MUTABLE,
+    key::REVERSIBLE,
+    key::SAFETY,
+    "auth_scope",
+    "cost_class",
+    "idempotent",
+    "mutable",
+    "reversible",
+];
 /// Name of the only definition of its kind.
 const INSTRUCTIONS: &str = "instructions";
 

@@ -1,6 +1,6 @@
 //! Mounts of a gate and their tree: changes of lists, and waiting for mounts to start. Does not keep mounts alive.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ use crate::words::session::Session;
 
 /// Longest wait of first lists for starting servers.
 const STARTUP_WAIT: Duration = Duration::from_secs(5);
+/// Time within which changes of annotations are announced together: each announcement makes every client ask for its list again.
+const TOGETHER: Duration = Duration::from_millis(200);
 
 /// Mounts of a gate, and their tree.
 pub struct Mounts {
@@ -27,6 +29,8 @@ pub struct Mounts {
     /// Wakes those who wait for mounts to settle.
     pub changed: Notify,
     publishing: Mutex<()>,
+    /// Mounts with changed annotations that are not announced yet.
+    reannotated: Mutex<BTreeSet<Segment>>,
     started: Instant,
 }
 
@@ -38,6 +42,7 @@ impl Mounts {
             all: ArcSwap::default(),
             changed: Notify::new(),
             publishing: Mutex::new(()),
+            reannotated: Mutex::default(),
             started: Instant::now(),
         }
     }
@@ -100,6 +105,19 @@ impl Mounts {
         tokio::time::timeout(longest, waiting).await.ok()
     }
 
+    /// Notes a mount with changed annotations; `true` for the first since the last announcement.
+    fn note_reannotated(&self, mount: &Segment) -> bool {
+        let mut changed = self.reannotated.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = changed.is_empty();
+        changed.insert(mount.clone());
+        is_first
+    }
+
+    /// Mounts to be announced, which count as announced from now on.
+    fn take_reannotated(&self) -> BTreeSet<Segment> {
+        std::mem::take(&mut *self.reannotated.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Time for which a list may still wait; later arrivals come as changes.
     pub fn startup_wait(&self) -> Duration {
         STARTUP_WAIT.saturating_sub(self.started.elapsed())
@@ -131,11 +149,19 @@ impl GateTree {
         self.mounts.changed.notify_waiters();
     }
 
-    /// Publishes changed annotations of a mount, to those who see annotations.
-    pub fn reannotate(&self, mount: &Mount) {
+    /// Publishes changed annotations of a mount: in the tree at once, and announced soon, to those who see annotations.
+    pub fn reannotate(self: &Arc<Self>, mount: &Mount) {
         mount.note_anew();
         self.rebuild();
-        self.hub.annotations_changed(&mount.config.name);
+        // Without tools there is nothing to see.
+        if !mount.catalog.load().tools.is_empty() && self.mounts.note_reannotated(&mount.config.name) {
+            let gate = Arc::clone(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(TOGETHER).await;
+                let changed = gate.mounts.take_reannotated();
+                gate.hub.mounts_changed(&BTreeMap::new(), &changed, false);
+            });
+        }
     }
 
     /// Replaces the mounts. Callers take turns by [`Mounts::publishing`].

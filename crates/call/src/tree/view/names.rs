@@ -24,7 +24,7 @@ pub struct Listing<'a> {
     state: State,
 }
 
-/// State of a server besides its list. Shown to readers of MCP-AX only.
+/// State of a server besides its list. Shown with the annotations only.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct State {
     is_lost: bool,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     fn key(style: Style, annotated: bool) -> ViewKey {
-        ViewKey { mount: None, profile: "".into(), style, annotated, is_seated: false }
+        ViewKey { mount: None, profile: "".into(), style, annotated, speaks_mesh: false, is_seated: false }
     }
 
     #[test]

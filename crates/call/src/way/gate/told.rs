@@ -43,7 +43,7 @@ impl Way {
         let caller = &back.caller;
         let opens = Members::again(&caller.capabilities).object("elicitation").is_some_and(|elicitation| elicitation.has("url"));
         match caller.era {
-            _ if caller.scope.is_for_gate() || caller.scope.annotated || back.seated.is_some() => Self::Code,
+            _ if caller.scope.is_for_gate() || caller.scope.speaks_mesh || back.seated.is_some() => Self::Code,
             Era::Initialize if opens && caller.session.is_some() => Self::Elicits,
             Era::Stateless if opens => Self::Requires,
             Era::Initialize | Era::Stateless => Self::Plain,

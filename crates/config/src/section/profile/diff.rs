@@ -18,7 +18,7 @@ fn by_name(config: &Config) -> impl Iterator<Item = (&str, &Profile)> {
 }
 
 fn profile_fields(old: &Profile, new: &Profile) -> Vec<&'static str> {
-    let Profile { name: _, clients, include, exclude, rename, names, search } = old;
+    let Profile { name: _, clients, include, exclude, rename, names, search, annotations } = old;
     differing([
         ("clients", *clients != new.clients),
         ("include", *include != new.include),
@@ -26,6 +26,7 @@ fn profile_fields(old: &Profile, new: &Profile) -> Vec<&'static str> {
         ("rename", *rename != new.rename),
         ("names", *names != new.names),
         ("search", *search != new.search),
+        ("annotations", *annotations != new.annotations),
     ])
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Profile {
     pub names: Option<Names>,
     /// Three tools for finding, describing and calling in place of all tools: `always`, `never`, or above a number of tools. Default: 128.
     pub search: Option<Search>,
+    /// Tools are listed with their MCP-AX annotations (`x-mcpax-...` in `_meta`). Default: true.
+    pub annotations: Option<bool>,
 }
 
 /// Spelling of tool names.

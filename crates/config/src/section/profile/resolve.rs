@@ -38,6 +38,7 @@ impl FileReading<'_> {
                 Some(file::Search::Never) => Search::Never,
                 None => Search::default(),
             },
+            annotations: profile.annotations.unwrap_or(true),
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Profile {
     /// Spelling of names.
     pub names: Option<NameStyle>,
     pub search: Search,
+    /// Tools are listed with their MCP-AX annotations.
+    pub annotations: bool,
 }
 
 /// Spelling of a qualified name for a client.
