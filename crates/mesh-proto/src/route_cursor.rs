@@ -82,6 +82,11 @@ impl<'a> Hop<'a> {
         Elements::new(self.route).skip(self.at + 1).filter_map(Result::ok)
     }
 
+    /// Gives the path from the current segment to the tool, as names between aggregators are written.
+    pub fn path(&self) -> String {
+        self.rest().fold(self.segment.to_owned(), |path, segment| path + "." + segment)
+    }
+
     /// Gives the raw value of [`CURSOR`] for the next hop, if any.
     pub fn next_cursor(&self) -> Option<String> {
         (!self.is_last()).then(|| (self.at + 1).to_string())
@@ -157,6 +162,7 @@ mod tests {
         for (place, segment) in ["infra", "edge", "stm32h7", "dma2d_status"].into_iter().enumerate() {
             let hop = Hop::read(ROUTE, cursor.as_bytes()).unwrap();
             assert_eq!((hop.segment(), hop.tool(), hop.is_last()), (segment, "dma2d_status", place == 3));
+            assert_eq!(hop.path(), ["infra", "edge", "stm32h7", "dma2d_status"][place..].join("."));
             cursor = hop.next_cursor().unwrap_or_default();
         }
         assert_eq!(cursor, "");

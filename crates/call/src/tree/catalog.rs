@@ -87,7 +87,8 @@ impl Catalog {
     /// Replaces a list.
     pub fn set(&mut self, kind: Kind, entries: Vec<Entry>, of: &RunningMount, instance: &Instance) {
         let (mount, role) = (&*of.config, **of.role.load());
-        let has_paths = role.is_gate() || instance.traits.has_paths;
+        let is_aggregator = of.registration.as_ref().is_some_and(|registration| registration.is_aggregator);
+        let has_paths = role.is_gate() || is_aggregator || instance.traits.has_paths;
         match kind {
             Kind::Prompts => self.prompts = named(unnamed(entries, mount, &mut Vec::new(), false), mount, &mut self.notes, has_paths),
             Kind::Resources => self.resources = Arc::new(entries),

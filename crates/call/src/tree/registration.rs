@@ -22,6 +22,8 @@ pub struct Registration {
     pub authority: Option<(String, bool)>,
     /// The server registered as a gate.
     pub is_gate: bool,
+    /// The server registered as an aggregator: calls are routed through it by segments. A claim, which grants nothing.
+    pub is_aggregator: bool,
     pub auth_scope: AuthScope,
     /// Interval of heartbeats; zero for none.
     pub interval: Duration,
@@ -47,6 +49,7 @@ impl Registration {
             principal: Arc::clone(&session.principal),
             authority: session.authority.as_ref().map(|authority| (authority.to_string(), session.proven)),
             is_gate: session.aggregator_id.is_some(),
+            is_aggregator: session.subtree.is_some(),
             auth_scope: session.auth_scope,
             interval: session.interval,
             notifies: session.capabilities.notifications,

@@ -95,6 +95,12 @@ impl Branch {
         self.role.is_gate()
     }
 
+    /// Checks for a server that routes calls by segments: a gate, or whoever registered as an aggregator. The latter counts as a server in
+    /// all else.
+    pub fn routes(&self) -> bool {
+        self.is_gate() || self.mount.registration.as_ref().is_some_and(|registration| registration.is_aggregator)
+    }
+
     /// Checks for a gate of this id behind the mount, by its own claim.
     pub fn has_gate(&self, id: &str) -> bool {
         let own = || self.negotiated.as_ref().is_some_and(|said| mcpax::peer(&said.capabilities) == Peer::Gate(id.to_owned()));

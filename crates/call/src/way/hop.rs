@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use banyan_model::{Era, Segment};
+use banyan_model::Era;
 use bytes::Bytes;
 use mcp_proto::era::key;
 use mcp_proto::json::{Members, Object};
@@ -25,51 +25,62 @@ pub struct Onward {
     cursor: String,
 }
 
-/// Way on for a call of `offer`, which stands below `branch`; `None` if its server is no gate.
-///
-/// # Errors
-/// If another gate sent a route that does not lead to this tool.
-pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
-    let is_from_gate = caller.scope.is_for_gate();
-    if !is_from_gate && !branch.is_gate() {
-        return Ok(None);
+/// Route with which another gate sent a call: it alone says which tool is meant, whatever name stands beside it (MCP-AX 7.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// Path from here to the tool: its name among the names for gates.
+    pub path: String,
+    route: Bytes,
+    cursor: String,
+    /// Cursor behind the current segment; `None` at the tool.
+    moved: Option<String>,
+}
+
+impl Arrival {
+    /// Reads the route of a call of `caller`; `None` from anybody but a gate, and without a route.
+    ///
+    /// # Errors
+    /// If the route or its cursor can't be read.
+    pub fn of_call(caller: &Caller, params: &Object) -> Result<Option<Self>, Refusal> {
+        if caller.scope.is_for_gate() { Self::of_params(params) } else { Ok(None) }
     }
-    // On the endpoint of a single mount, the mount itself is not on the way.
-    let mount = caller.scope.mount.is_none().then_some(&branch.mount.config.name);
-    let arrived = if is_from_gate { arrived(mount, offer, params)? } else { None };
-    if !branch.is_gate() {
-        return Ok(None);
+
+    fn of_params(params: &Object) -> Result<Option<Self>, Refusal> {
+        let Some(meta) = params.meta() else { return Ok(None) };
+        let (Some(route), Some(cursor)) = (meta.get(ROUTE), meta.get(CURSOR)) else { return Ok(None) };
+        let hop = Hop::read(route, cursor)?;
+        let cursor = String::from_utf8_lossy(cursor).into_owned();
+        Ok(Some(Self { path: hop.path(), route: params.slice_ref(route), cursor, moved: hop.next_cursor() }))
+    }
+
+    /// Route for the next gate. On the endpoint of a single mount, the mount itself is not on the way, and the cursor stays.
+    fn onward(&self, caller: &Caller) -> Option<Onward> {
+        let cursor = if caller.scope.mount.is_none() { self.moved.clone() } else { Some(self.cursor.clone()) };
+        cursor.map(|cursor| Onward { route: self.route.clone(), cursor })
+    }
+}
+
+/// Way on for a call of `offer`, which stands below `branch`; `None` if its server routes nothing.
+pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, arrival: Option<&Arrival>) -> Option<Onward> {
+    if !branch.routes() {
+        return None;
     }
     let is_renamed = *offer.name != *offer.entry.key;
-    if arrived.is_some() && !is_renamed {
-        return Ok(arrived);
+    if let Some(arrived) = arrival.filter(|_| !is_renamed).and_then(|arrival| arrival.onward(caller)) {
+        return Some(arrived);
     }
     let own = if is_renamed { Cow::Owned(local_routes(&[&offer.entry.key]).swap_remove(0)) } else { Cow::Borrowed(&*offer.local) };
     // A name that the gate below does not spell as a path has no route, but still leads there.
     let spelled = own.to_string() == offer.entry.key;
     let route = || write_route(std::iter::once(&branch.mount.config.name).chain(&own.0)).into();
-    Ok(spelled.then(|| Onward { route: route(), cursor: "1".into() }))
-}
-
-/// Route that came with a call, moved on by this gate's own segment.
-fn arrived(mount: Option<&Segment>, offer: &Offer, params: &Object) -> Result<Option<Onward>, Refusal> {
-    let Some(meta) = params.meta() else { return Ok(None) };
-    let (Some(route), Some(cursor)) = (meta.get(ROUTE), meta.get(CURSOR)) else { return Ok(None) };
-    let hop = Hop::read(route, cursor)?;
-    let (here, tool) = (mount.or(offer.local.0.first()), offer.local.0.last());
-    let length = offer.local.0.len() + usize::from(mount.is_some());
-    if here.map(Segment::as_str) != Some(hop.segment()) || tool.map(Segment::as_str) != Some(hop.tool()) || hop.remaining() + 1 != length {
-        return Err(Refusal::RouteInvalid { why: format!("at `{}` it does not lead to the tool that is named", hop.segment()) });
-    }
-    let moved = if mount.is_some() { hop.next_cursor() } else { Some(String::from_utf8_lossy(cursor).into_owned()) };
-    Ok(moved.map(|cursor| Onward { route: params.slice_ref(route), cursor }))
+    spelled.then(|| Onward { route: route(), cursor: "1".into() })
 }
 
 /// Params of `caller` for the server of `branch`, which speaks `era`.
 pub fn params<'a>(params: &'a Object, caller: &Caller, branch: &Branch, era: Era, onward: Option<&Onward>) -> Cow<'a, Object> {
     if !branch.is_gate() {
         // In this order, since the caller's own params know the places of their members.
-        return match without(params) {
+        return match routed(params, onward) {
             None => adapt::params(params, caller, era),
             Some(params) => Cow::Owned(adapt::params(&params, caller, era).into_owned()),
         };
@@ -100,13 +111,19 @@ fn for_gate(params: &Object, node: &Node, is_from_gate: bool, era: Era, onward: 
     changed(params, raw, &changes)
 }
 
-/// Removes the members between gates; `None` without any.
-fn without(params: &Object) -> Option<Object> {
-    let changes = between_gates(&params.meta()?);
+/// Removes the members between gates, but for the way on to an aggregator that does not name our extension; `None`: nothing to change.
+fn routed(params: &Object, onward: Option<&Onward>) -> Option<Object> {
+    let meta = params.meta().unwrap_or_default();
+    let mut changes = between_gates(&meta);
+    if let Some(onward) = onward {
+        changes.retain(|(key, _)| key != ROUTE && key != CURSOR);
+        changes.push((ROUTE.into(), Change::Set(&onward.route)));
+        changes.push((CURSOR.into(), Change::Set(onward.cursor.as_bytes())));
+    }
     if changes.is_empty() {
         return None;
     }
-    Some(changed(params, &params.get("_meta")?, &changes))
+    Some(changed(params, params.get("_meta").as_deref().unwrap_or(b"{}"), &changes))
 }
 
 fn between_gates(meta: &Members<'_>) -> Vec<(Cow<'static, str>, Change<'static>)> {
@@ -125,8 +142,6 @@ fn changed(params: &Object, meta: &[u8], changes: &[(Cow<'static, str>, Change<'
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use mcp_proto::mcpax::{Peer, peer};
 
     use super::*;
@@ -138,12 +153,20 @@ mod tests {
     #[test]
     fn ax_32_only_members_between_gates_are_removed() {
         let meta = |inner: &str| object(Box::leak(format!(r#"{{ "name":"x","_meta":{inner},"n":1.0 }}"#).into_boxed_str()));
-        let stripped = without(&meta(r#"{"x-mcpax-route":["a"],"progressToken":1, "x-mcpax-cursor" : 0,"\u0078-mcpax-hops":2}"#)).unwrap();
-        assert_eq!(&stripped[..], br#"{ "name":"x","_meta":{"progressToken":1},"n":1.0 }"#);
-        assert_eq!(&without(&meta(r#"{"x-mcpax-cursor":0}"#)).unwrap()[..], br#"{ "name":"x","n":1.0 }"#);
+        let forged = meta(r#"{"x-mcpax-route":["a"],"progressToken":1, "x-mcpax-cursor" : 0,"\u0078-mcpax-hops":2}"#);
+        assert_eq!(&routed(&forged, None).unwrap()[..], br#"{ "name":"x","_meta":{"progressToken":1},"n":1.0 }"#);
+        assert_eq!(&routed(&meta(r#"{"x-mcpax-cursor":0}"#), None).unwrap()[..], br#"{ "name":"x","n":1.0 }"#);
         for same in [meta(r#"{"progressToken":1,"y-mcpax-":2}"#), meta("{}"), meta("7"), object(r#"{"name":"x-mcpax-route"}"#)] {
-            assert_eq!(without(&same), None);
+            assert_eq!(routed(&same, None), None);
         }
+        // An aggregator that does not name the extension gets the way on, and nothing else.
+        let onward = Onward { route: Bytes::from_static(br#"["m","a"]"#), cursor: "1".into() };
+        let sent = routed(&forged, Some(&onward)).unwrap();
+        let meta = sent.meta().unwrap();
+        assert_eq!((meta.get(ROUTE), meta.get(CURSOR)), (Some(&br#"["m","a"]"#[..]), Some(&b"1"[..])));
+        assert_eq!((meta.has("progressToken"), meta.has("x-mcpax-hops")), (true, false));
+        let bare = routed(&object(r#"{"name":"x"}"#), Some(&onward)).unwrap();
+        assert_eq!(&bare[..], br#"{"name":"x","_meta":{"x-mcpax-route":["m","a"],"x-mcpax-cursor":1}}"#);
     }
 
     #[test]
@@ -177,26 +200,19 @@ mod tests {
     }
 
     #[test]
-    fn ax_30_a_route_must_lead_to_its_tool() {
-        let offer = Offer {
-            entry: mcp_proto::catalog::Entry { key: "stm.dma".into(), raw: "{}".into() },
-            name: "stm.dma".into(),
-            local: Arc::new(local_routes(&["stm.dma"]).remove(0)),
-            headers: Vec::new(),
-            noted: None,
-        };
-        let edge = Segment::nearest("edge");
-        let at = |route: &str, cursor: u8, mount| {
-            let params = format!(r#"{{"_meta":{{"x-mcpax-cursor":{cursor},"x-mcpax-route":{route}}}}}"#);
-            arrived(mount, &offer, &Bytes::from(params).into())
-                .map(|o| o.map(|o| (o.cursor, String::from_utf8_lossy(&o.route).into_owned())))
+    fn ax_30_a_route_that_came_moves_on() {
+        let at = |route: &str, cursor: &str| {
+            let params = format!(r#"{{"name":"any","_meta":{{"x-mcpax-cursor":{cursor},"x-mcpax-route":{route}}}}}"#);
+            Arrival::of_params(&Bytes::from(params).into())
         };
         let route = r#"["infra", "edge","stm","dma"]"#;
-        assert_eq!(at(route, 1, Some(&edge)), Ok(Some(("2".into(), route.into()))));
-        assert_eq!(at(r#"["infra","stm","dma"]"#, 1, None), Ok(Some(("1".into(), r#"["infra","stm","dma"]"#.into()))));
-        for (route, cursor) in [(route, 0), (route, 2), (r#"["edge","dma"]"#, 0), (r#"["edge","stm","other"]"#, 0), ("7", 0), (route, 9)] {
-            assert!(matches!(at(route, cursor, Some(&edge)), Err(Refusal::RouteInvalid { .. })), "{route} {cursor}");
+        let arrival = at(route, "1").unwrap().unwrap();
+        assert_eq!((&*arrival.path, &*arrival.route), ("edge.stm.dma", route.as_bytes()));
+        assert_eq!((&*arrival.cursor, arrival.moved.as_deref()), ("1", Some("2")));
+        assert_eq!(at(route, "3").unwrap().unwrap().moved, None);
+        for (route, cursor) in [("7", "0"), (route, "9"), (route, "-1"), (r#"["edge","a.b"]"#, "0")] {
+            assert!(matches!(at(route, cursor), Err(Refusal::RouteInvalid { .. })), "{route} {cursor}");
         }
-        assert_eq!(arrived(Some(&edge), &offer, &Object::empty()), Ok(None));
+        assert_eq!(Arrival::of_params(&Object::empty()), Ok(None));
     }
 }

@@ -47,6 +47,7 @@ use crate::tree::snapshot::{Sight, Tree};
 use crate::way::authorize::Permit;
 use crate::way::error::CallError;
 use crate::way::gate::Cleared;
+use crate::way::hop::Arrival;
 use crate::way::resolve::Resolved;
 use crate::words::entered::AdmittedCaller;
 
@@ -96,7 +97,7 @@ async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
 /// Answers a tool call: of a tool that finds tools, or of an owner's.
 async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let Sight { tree, view } = sight;
-    if view.stands_in && view.has_own && request.params.str("name").as_deref() == Some(own::NAME) {
+    if view.stands_in && view.has_own && names_own(request, &back.caller) {
         return Ok(Answer::Result(adapted(own::answer(gate), back.caller.era)));
     }
     if view.stands_in
@@ -109,6 +110,15 @@ async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Bac
         };
     }
     call(gate, sight, request, Method::ToolCall, back).await
+}
+
+/// Checks for a call of the gate's own tool: by its name, or by a route that ends here.
+fn names_own(request: &Request, caller: &Caller) -> bool {
+    match Arrival::of_call(caller, &request.params) {
+        Ok(Some(arrival)) => arrival.path == own::NAME,
+        Ok(None) => request.params.str("name").as_deref() == Some(own::NAME),
+        Err(_) => false,
+    }
 }
 
 /// A request, with its caller's view of the tree.

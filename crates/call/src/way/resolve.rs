@@ -22,7 +22,7 @@ use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::View;
 use crate::way::error::CallError;
 use crate::way::hop;
-use crate::way::hop::Onward;
+use crate::way::hop::{Arrival, Onward};
 use crate::way::passing;
 use crate::way::passing::takes_unknown;
 
@@ -192,11 +192,13 @@ pub fn resolve(
         Method::Confirm | Method::LogLevel | Method::TaskList => return Err(CallError::MethodNotFound(request.method.to_string())),
         Method::ToolCall | Method::Trace => {
             let shown = named(&members, "name")?;
-            let why = || held(tree, caller, Pinned::Tool, &shown).or_else(|| down(tree, caller, &shown));
+            let arrival = Arrival::of_call(caller, &request.params).map_err(CallError::Route)?;
+            let meant = arrival.as_ref().map_or(&*shown, |arrival| &arrival.path);
+            let why = || held(tree, caller, Pinned::Tool, meant).or_else(|| down(tree, caller, meant));
             let unknown = || why().unwrap_or_else(|| CallError::UnknownTool(shown.clone().into_owned()));
-            let (b, i) = view.tools.find(&shown).ok_or_else(unknown)?;
+            let (b, i) = view.tools.find(meant).ok_or_else(unknown)?;
             let (branch, offer) = offer(tree, b, |c| c.tools.get(i)).ok_or_else(unknown)?;
-            let onward = hop::onward(caller, &branch, offer, &request.params).map_err(CallError::Route)?;
+            let onward = hop::onward(caller, &branch, offer, arrival.as_ref());
             let noted = offer.noted.clone().ok_or_else(unknown)?;
             let aim = if method == Method::Trace { Aim::Trace(noted) } else { Aim::Tool(noted) };
             FoundOwner {

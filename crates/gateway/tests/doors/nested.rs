@@ -201,24 +201,39 @@ async fn ax_30_each_gate_advances_the_cursor_and_keeps_the_route() {
 }
 
 #[tokio::test]
-async fn ax_30_a_gate_whose_route_leads_elsewhere_is_refused() {
+async fn ax_30_a_route_says_which_tool_is_called() {
     bounded(async {
-        let world = World::start(&fixture("fx", Era::Stateless)).await;
+        let world = World::start(&format!("[registry]\n{}", fixture("fx", Era::Stateless))).await;
         for era in [Era::Initialize, Era::Stateless] {
             let mut gate = Client::new(&world, era);
             let group = if era == Era::Initialize { "experimental" } else { "extensions" };
             gate.capabilities = json!({group: {"io.banyan/mcpax": {"aggregator_id": "another"}}});
             let gate = gate.open().await;
-            let call = async |route: Value, cursor: u8| {
+            let call = async |name: &str, route: Value, cursor: Value| {
                 let meta = json!({"x-mcpax-route": route, "x-mcpax-cursor": cursor});
-                gate.call("tools/call", json!({"name": "fx.fx_echo", "arguments": {"text": "x"}, "_meta": meta})).await
+                gate.call("tools/call", json!({"name": name, "arguments": {"text": "x"}, "_meta": meta})).await
             };
-            assert_eq!(text(&call(json!(["up", "fx", "fx_echo"]), 1).await), "x");
-            for (route, cursor) in [(json!(["up", "fx", "fx_echo"]), 0), (json!(["fx", "fx_big"]), 0), (json!(["fx"]), 0)] {
-                let told = call(route, cursor).await;
-                assert_eq!(told["error"]["data"]["reason"], "route_invalid", "{told}");
+            // Gates above may pass the name of their own client on, or the name of another tool.
+            for name in ["fx.fx_echo", "up.fx.fx_echo", "up__fx__fx_echo", "fx.fx_big", "notifications_dropped", "nothing"] {
+                assert_eq!(text(&call(name, json!(["up", "fx", "fx_echo"]), json!(1)).await), "x", "{name}");
+            }
+            let own = call("fx.fx_echo", json!(["up", "notifications_dropped"]), json!(1)).await;
+            assert_eq!(own["result"]["structuredContent"]["notifications_dropped"], 0, "{own}");
+            let reason = async |route: Value, cursor: Value| {
+                call("fx.fx_echo", route, cursor).await["error"]["data"]["reason"].as_str().unwrap().to_owned()
+            };
+            for (route, cursor) in [(json!(["up", "fx", "fx_echo"]), 0), (json!(["up", "fx", "fx_echo"]), 2), (json!(["fx"]), 0)] {
+                assert_eq!(reason(route, json!(cursor)).await, "unknown_tool");
+            }
+            for (route, cursor) in [(json!(["fx", "fx_echo"]), json!(2)), (json!("fx"), json!(0)), (json!(["fx", "fx_echo"]), json!("0"))] {
+                assert_eq!(reason(route, cursor).await, "route_invalid");
             }
         }
+        // A client says what it means by the name.
+        let client = Client::ready(&world, Era::Stateless).await;
+        let meta = json!({"x-mcpax-route": ["fx", "fx_big"], "x-mcpax-cursor": 0});
+        let told = client.call("tools/call", json!({"name": "fx__fx_echo", "arguments": {"text": "x"}, "_meta": meta})).await;
+        assert_eq!(text(&told), "x");
     })
     .await;
 }

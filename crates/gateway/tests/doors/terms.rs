@@ -1,4 +1,4 @@
-//! Terms of registration: a changed section `[registry]`, and an unwritable state directory.
+//! Terms of registration: a changed section `[registry]`, an unwritable state directory, and the way of calls to an aggregator.
 
 use serde_json::{Value, json};
 
@@ -124,6 +124,34 @@ async fn ax_21_whoever_registers_is_told_what_it_may_spend_here() {
         let answer = server.register(&edge, "first", SELDOM, json!({})).await;
         let wanted = json!({"max_calls_per_minute": 7, "max_mutable_calls_per_session": 3, "max_cost_units_per_session": 9});
         assert_eq!(answer["result"]["budget"], wanted, "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_30_a_registered_aggregator_gets_route_and_cursor() {
+    bounded(async {
+        for era in [Era::Initialize, Era::Stateless] {
+            let world = World::start("[registry]\nprincipals = [\"*\"]\n").await;
+            let gate = Client::ready(&world, era).await;
+            let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+            let server = Registrant::start(era, vec![tool("stm32h7.dma2d_status"), tool("uptime")]).await;
+            // An aggregator written from the draft alone: it says nothing of our extension.
+            let ids = json!({"x-mcpax-subtree-ids": [server.id]});
+            server.join(&world, &gate, "edge", SELDOM, ids).await;
+            let meta = json!({"x-mcpax-route": ["forged"], "x-mcpax-cursor": 0, "x-mcpax-other": 1, "kept": true});
+            for (name, own, route) in [
+                ("edge__stm32h7__dma2d_status", "did stm32h7.dma2d_status", json!(["edge", "stm32h7", "dma2d_status"])),
+                ("edge__uptime", "did uptime", json!(["edge", "uptime"])),
+            ] {
+                let told = gate.call("tools/call", json!({"name": name, "arguments": {}, "_meta": meta})).await;
+                let seen = &told["result"]["structuredContent"]["meta"];
+                assert_eq!((text(&told), &seen["x-mcpax-route"], &seen["x-mcpax-cursor"]), (own, &route, &json!(1)), "{told}");
+                assert_eq!((&seen["kept"], seen.get("x-mcpax-other")), (&json!(true), None), "{told}");
+            }
+            // Its word counts no more than any server's.
+            assert!(!world.mount("edge").unwrap().gate);
+        }
     })
     .await;
 }

@@ -21,6 +21,7 @@ use call::tree::back::{Back, Question, Sink, Takes};
 use call::tree::caller::Caller;
 use call::tree::snapshot::Sight;
 use call::way::error::{CallError, status_of_code};
+use call::way::hop::Arrival;
 use call::way::sees;
 use call::words::entered::AdmittedCaller;
 use call::words::lane::{Lane, Weight};
@@ -249,7 +250,10 @@ fn check_params(Sight { tree, view }: &Sight, caller: &Caller, fields: &Fields, 
     if !view.mirrors {
         return Ok(());
     }
-    let Some(name) = request.params.str("name") else { return Ok(()) };
+    let named = || request.params.str("name").map(std::borrow::Cow::into_owned);
+    // A route that can't be read is refused when its tool is looked for.
+    let routed = Arrival::of_call(caller, &request.params).ok().flatten().map(|arrival| arrival.path);
+    let Some(name) = routed.or_else(named) else { return Ok(()) };
     // A tool hidden from the caller must look like an unknown one, whatever its headers.
     let seen = |place: &(usize, usize)| tree.config.policy.is_none() || sees(tree, caller, &tree.standing(caller), *place);
     let offer = view.tools.find(&name).filter(seen).and_then(|(b, i)| tree.branches.get(b)?.catalog.tools.get(i));

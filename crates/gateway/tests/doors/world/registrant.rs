@@ -299,7 +299,8 @@ fn result(state: &State, method: &str, params: &Value) -> Option<Value> {
         }
         ("completion/complete", _) => json!({"completion": {"values": ["all of it"]}, "resultType": "complete"}),
         ("tools/call", _) => {
-            json!({"content": [{"type": "text", "text": format!("did {}", params["name"].as_str()?)}], "resultType": "complete"})
+            let said = json!({"type": "text", "text": format!("did {}", params["name"].as_str()?)});
+            json!({"content": [said], "structuredContent": {"meta": params["_meta"]}, "resultType": "complete"})
         }
         ("tasks/cancel", _) => json!({"resultType": "complete"}),
         ("mcpax/parent", _) => json!({"parent_id": state.parent.lock().unwrap().clone()?, "resultType": "complete"}),
