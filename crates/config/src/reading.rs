@@ -172,6 +172,12 @@ impl FileReading<'_> {
         duration
     }
 
+    /// Reads a duration that may be none: `0s`.
+    pub fn duration_or_none(&mut self, text: Option<&At<String>>) -> Option<Duration> {
+        let is_none = text.is_some_and(|text| text.get().trim() == "0s");
+        if is_none { Some(Duration::ZERO) } else { self.duration(text) }
+    }
+
     /// Reads an `http` or `https` address, and replaces environment references in the text.
     pub fn address(&mut self, text: &At<String>) -> Option<url::Url> {
         let flaw = |message: String| Flaw::new(text.span(), message).secret();

@@ -73,7 +73,7 @@ impl Catalog {
         self.changed_since(&Self { subtree: self.subtree.clone(), ..Self::default() })
     }
 
-    /// Lists that are others than in `before`. The gates behind a mount are part of the list of tools.
+    /// Lists other than in `before`. The gates behind a mount are part of the list of tools.
     pub fn changed_since(&self, before: &Self) -> BTreeSet<Kind> {
         let is_changed = |kind: &Kind| match kind {
             Kind::Prompts => self.prompts != before.prompts,

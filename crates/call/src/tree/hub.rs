@@ -174,7 +174,7 @@ impl Hub {
     }
 
     /// Notifies of changes of several mounts: some of their lists, or only the annotations of their tools. Each receiver is notified once,
-    /// and of no list that is for it as before. Gates also learn that the gates below changed.
+    /// and of changed lists alone. Gates also learn that the gates below changed.
     pub fn mounts_changed(&self, lists: &ChangedLists, annotations: &BTreeSet<Segment>, is_subtree_changed: bool) {
         let all: BTreeSet<Kind> = lists.values().flatten().copied().collect();
         self.changed(|scope| {

@@ -22,7 +22,7 @@ pub struct Registration {
     pub authority: Option<(String, bool)>,
     /// The server registered as a gate.
     pub is_gate: bool,
-    /// The server registered as an aggregator: calls are routed through it by segments. A claim, which grants nothing.
+    /// The server registered as an aggregator: calls are routed through it by segments. A claim without any grant.
     pub is_aggregator: bool,
     pub auth_scope: AuthScope,
     /// Interval of heartbeats; zero for none.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use banyan_model::Era;
+use mcp_proto::catalog::Kind;
 use mcp_proto::envelope::Answer;
 use mcp_proto::header::expected_params;
 
@@ -154,6 +155,8 @@ fn failed(resolved: &Resolved, error: UpstreamError) -> CallError {
     }
     let mount = &resolved.branch.mount;
     if let (UpstreamError::Unreachable(_), Some(registration)) = (&error, &mount.registration) {
+        // The registry finds out, though nothing else may tell it.
+        mount.connections.dirty(&[Kind::Tools]);
         return registration.degraded(SystemTime::now()).into();
     }
     CallError::Upstream { mount: mount.config.name.to_string(), error, report: None }

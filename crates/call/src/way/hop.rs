@@ -25,7 +25,7 @@ pub struct Onward {
     cursor: String,
 }
 
-/// Route with which another gate sent a call: it alone says which tool is meant, whatever name stands beside it (MCP-AX 7.2).
+/// Route of a call from another gate: the only word on the tool meant, whatever name stands beside the route (MCP-AX 7.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
     /// Path from here to the tool: its name among the names for gates.

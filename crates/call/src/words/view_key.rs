@@ -16,7 +16,7 @@ pub struct ViewKey {
     pub style: Style,
     /// Tools are listed with their MCP-AX annotations.
     pub annotated: bool,
-    /// The client names the MCP-AX extension: waiting calls, losses and floods reach it in the terms of MCP-AX.
+    /// The client names the MCP-AX extension: waiting calls, losses and floods are told in the terms of MCP-AX.
     pub speaks_mesh: bool,
     /// The caller sits in a room, and so sees nothing of rooms: no call leads from a room into a room.
     pub is_seated: bool,

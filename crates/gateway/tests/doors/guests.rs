@@ -54,7 +54,7 @@ async fn m4_standard_error_is_told_to_the_owner_alone() {
         let (owner, _published) = admin(&world);
         let client = Client::new(&world, Era::Stateless).with("authorization", "Bearer secret-of-ann").open().await;
         let mut calls = Vec::new();
-        for reason in ["outcome_unknown", "tool_degraded"] {
+        for reason in ["outcome_unknown", "subserver_unreachable"] {
             let told = client.tool("t__die", json!({})).await;
             let data = &told["error"]["data"];
             assert_eq!((&data["reason"], data.get("stderr")), (&json!(reason), None), "{told}");

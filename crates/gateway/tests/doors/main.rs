@@ -23,6 +23,8 @@ mod connected;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
+mod degraded;
+#[cfg(test)]
 mod doubted;
 #[cfg(test)]
 mod exact;

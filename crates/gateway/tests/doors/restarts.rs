@@ -6,7 +6,7 @@ use crate::world::{Client, Era, World, bounded, fixture};
 
 /// A server of the initialize era that dies with a word when its tool is called, and comes back as soon as the file named in the argument
 /// exists.
-const DYING: &str = r#"
+pub(crate) const DYING: &str = r#"
 import json, os, sys, time
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
@@ -69,7 +69,7 @@ async fn a_server_failing_to_start_leaves_others_alone() {
         let world = World::start(&format!("{broken}{}", fixture("well", Era::Stateless))).await;
         let client = Client::ready(&world, Era::Initialize).await;
         let told = client.tool("broken__anything", json!({})).await;
-        assert_eq!(told["error"]["data"]["reason"], "tool_degraded", "{told}");
+        assert_eq!(told["error"]["data"]["reason"], "subserver_unreachable", "{told}");
         assert!(told["error"]["message"].as_str().unwrap().ends_with("the process ended with exit code 1"), "{told}");
         assert!(told["error"]["data"]["retry_after_ms"].is_u64(), "{told}");
         let shown = world.mount("broken").unwrap();

@@ -28,8 +28,6 @@ pub const FIRST_WAIT: Duration = Duration::from_millis(200);
 pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Life of a connection from which it counts as good.
 pub const HELD: Duration = Duration::from_secs(10);
-/// Time for which the tools of a broken mount stay listed.
-const LISTED_FOR: Duration = Duration::from_secs(300);
 /// Most pages of a list.
 const MOST_PAGES: usize = 10_000;
 
@@ -37,9 +35,10 @@ const MOST_PAGES: usize = 10_000;
 pub async fn supervise(mount: Arc<Mount>) {
     let mut failures = 0u32;
     let mut last_ready: Option<Instant> = None;
+    let mut grace = Grace::default();
     loop {
         let outcome = tokio::select! {
-            outcome = live(&mount, &mut last_ready) => outcome,
+            outcome = grace.during(&mount, live(&mount, &mut last_ready)) => outcome,
             () = mount.gone.cancelled() => return,
         };
         let held = last_ready.is_some_and(|since| since.elapsed() > HELD && mount.state.load().phase == Phase::Ready);
@@ -49,14 +48,52 @@ pub async fn supervise(mount: Arc<Mount>) {
         }
         // Gates that lead to each other may all have seen the loop; the first to return is taken while the others wait.
         let wait = if outcome.is_for_people() { backoff(u32::MAX, &mount) } else { backoff(failures, &mount) };
-        fall(&mount, &outcome, wait, last_ready);
+        fall(&mount, &outcome, wait, &mut grace);
         tokio::select! {
-            () = tokio::time::sleep(wait) => {}
+            () = grace.during(&mount, tokio::time::sleep(wait)) => {}
             () = mount.connections.again.notified() => {}
             () = mount.gone.cancelled() => return,
         }
         mount.restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         mount.metrics.restarted();
+    }
+}
+
+/// End of the time for which the tools of an absent server stay listed (AX-61); `None`: they are not listed, or it is there.
+#[derive(Default)]
+struct Grace(Option<tokio::time::Instant>);
+
+impl Grace {
+    /// Begins with the loss of a server.
+    fn begin(&mut self, length: Duration) {
+        self.0 = if length.is_zero() { None } else { tokio::time::Instant::now().checked_add(length) };
+    }
+
+    /// Waits for `work`. Takes the tools out of the lists when the grace ends meanwhile and the server is still away.
+    async fn during<T>(&mut self, mount: &Mount, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        if let Some(end) = self.0 {
+            tokio::select! {
+                done = &mut work => return done,
+                () = tokio::time::sleep_until(end) => {}
+            }
+            self.0 = None;
+            let state = mount.state.load_full();
+            if state.phase == Phase::Degraded {
+                mount.enter(State { phase: Phase::Failed, ..State::clone(&state) });
+                unlist(mount);
+            }
+        }
+        work.await
+    }
+}
+
+/// Takes everything of a server out of the lists.
+fn unlist(mount: &Mount) {
+    let kinds: Vec<Kind> = mount.catalog.load().kinds().into_iter().collect();
+    if !kinds.is_empty() {
+        mount.catalog.store(Arc::default());
+        mount.gate.publish(&mount.config.name, &kinds);
     }
 }
 
@@ -239,10 +276,14 @@ pub async fn subscribe_again(mount: &Arc<Mount>, instance: &Arc<Instance>) {
     }
 }
 
-fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Option<Instant>) {
+fn fall(mount: &Mount, why: &UpstreamError, wait: Duration, grace: &mut Grace) {
     let next = SystemTime::now().checked_add(wait);
-    let listed = last_ready.is_some_and(|since| since.elapsed() < LISTED_FOR || mount.state.load().phase == Phase::Ready);
-    let phase = if listed && !why.is_for_people() { Phase::Degraded } else { Phase::Failed };
+    if why.is_for_people() {
+        grace.0 = None;
+    } else if mount.state.load().phase == Phase::Ready {
+        grace.begin(mount.config.grace);
+    }
+    let phase = if grace.0.is_some() { Phase::Degraded } else { Phase::Failed };
     let state = State { words: written_last(mount), ..State::new(phase, Some(why.to_string()), next) };
     let text = state.explained().unwrap_or_default();
     tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
@@ -251,9 +292,8 @@ fn fall(mount: &Arc<Mount>, why: &UpstreamError, wait: Duration, last_ready: Opt
     if phase == Phase::Degraded && was != phase {
         mount.gate.reannotate(mount);
     }
-    if phase == Phase::Failed && !mount.catalog.load().is_empty() {
-        mount.catalog.store(Arc::default());
-        mount.gate.publish(&mount.config.name, &Kind::ALL);
+    if phase == Phase::Failed {
+        unlist(mount);
     }
 }
 

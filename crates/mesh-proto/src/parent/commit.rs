@@ -108,10 +108,7 @@ impl Parent {
             } else {
                 order = Some(old.order);
                 self.hold_part(&old.segment, Presence::Degraded { since: now.instant, why: SessionEnd::Replaced });
-                let grace = Timer::Grace(old.segment.clone());
-                if self.timers.at(&grace).is_none() {
-                    self.timers.set(grace, now.instant + self.settings.grace);
-                }
+                self.end_with_grace(now, old.segment.clone());
             }
             self.events.push_back(Event::Ended { session: key, segment: old.segment, why: SessionEnd::Replaced });
         }

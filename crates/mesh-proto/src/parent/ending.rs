@@ -26,8 +26,28 @@ impl Parent {
         }
         // The segment is kept for it from now on; its tools no longer than since they were last there.
         self.timers.set(Timer::Forget(key), now.instant + self.settings.grace);
-        if self.timers.at(&Timer::Grace(segment.clone())).is_none() {
-            self.timers.set(Timer::Grace(segment), now.instant + self.settings.grace);
+        self.end_with_grace(now, segment);
+    }
+
+    /// Degrades the tools of a present subserver that can't be reached.
+    pub(super) fn degrade(&mut self, now: Now, key: SessionKey) {
+        let Some(segment) = self.sessions.live(key).map(|session| session.segment.clone()) else { return };
+        if self.namespace.part(segment.as_str()).is_none_or(|part| part.is_degraded()) {
+            return;
+        }
+        self.events.push_back(Event::Unreachable { session: key, segment: segment.clone() });
+        if self.settings.grace.is_zero() {
+            return self.remove_part(&segment);
+        }
+        self.hold_part(&segment, Presence::Degraded { since: now.instant, why: SessionEnd::LinkLost });
+        self.end_with_grace(now, segment);
+    }
+
+    /// Lets degraded tools go with the grace that runs, or with one that begins now.
+    pub(super) fn end_with_grace(&mut self, now: Now, segment: Segment) {
+        let grace = Timer::Grace(segment);
+        if self.timers.at(&grace).is_none() {
+            self.timers.set(grace, now.instant + self.settings.grace);
         }
     }
 

@@ -37,9 +37,11 @@ impl Parent {
         }
     }
 
-    /// Takes the failure of a fetch.
+    /// Takes the failure of a fetch. What a subserver listed before stays degraded until it lists again, and no longer than the grace,
+    /// whatever heartbeats come.
     pub fn handle_tools_failed(&mut self, now: Now, key: SessionKey) {
         self.fetched(now, key);
+        self.degrade(now, key);
         self.retry(now, key);
     }
 

@@ -79,4 +79,6 @@ pub enum Event {
     SubserverLost { session: SessionKey, segment: Segment, why: SessionEnd },
     /// The set of aggregators below changed: hand it to the child machine.
     SubtreeChanged,
+    /// A present subserver can't be reached; its tools are degraded until it lists them again, or the grace ends (AX-60, AX-61).
+    Unreachable { session: SessionKey, segment: Segment },
 }

@@ -56,6 +56,12 @@ impl RegistryDriver {
                 self.machines.holdings.lose(session, &self.machines.parent);
                 notices::lost(&self.mesh, &segment, why);
             }
+            Event::Unreachable { session, segment } => {
+                let why = SessionEnd::LinkLost;
+                tracing::warn!(%segment, "a registered server is not reached, though it may send heartbeats");
+                self.gone(session, &segment, "lost", why.as_str());
+                notices::lost(&self.mesh, &segment, why);
+            }
             Event::SubtreeChanged => {
                 self.mesh.registry.subtree.send_replace(self.machines.parent.subtree());
                 self.machines.holdings.subtree_changed();

@@ -58,6 +58,7 @@ impl World {
                     machines.relay.handle_opened(session, segment);
                 }
             }
+            parent::Event::Unreachable { segment, .. } => self.trace(|| format!("n{at} does not reach `{segment}`")),
             parent::Event::SubserverLost { session, segment, why } => {
                 self.trace(|| format!("n{at} lost `{segment}`: {why:?}"));
                 self.may_be_lost(at, &segment, why)?;

@@ -136,6 +136,7 @@ impl World {
         self.run(self.calm + INTERVAL * 3)?;
         if !self.circular {
             self.check_registered()?;
+            self.check_at_once()?;
         }
         self.settle()
     }

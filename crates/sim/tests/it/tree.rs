@@ -19,7 +19,7 @@ const BROKE: [(u64, &str); 5] = [
 ];
 
 /// Events that have to occur somewhere among the seeds.
-const MET: [&str; 16] = [
+const MET: [&str; 17] = [
     "crashes",
     "cuts",
     "cycles",
@@ -35,6 +35,7 @@ const MET: [&str; 16] = [
     "overflows",
     "registration_cycle",
     "replaced",
+    "tables in time",
     "unknown_session",
 ];
 

@@ -17,7 +17,7 @@ const BOUNDED: [(&str, &[&str]); 20] = [
     ("mesh-proto/src/child/living.rs", &["pause)", "interval *", "self.interval()"]),
     ("mesh-proto/src/child/moving.rs", &["pause)", "self.settings."]),
     ("mesh-proto/src/parent.rs", &["session.interval"]),
-    ("mesh-proto/src/parent/commit.rs", &["session.interval", "self.settings."]),
+    ("mesh-proto/src/parent/commit.rs", &["session.interval"]),
     ("mesh-proto/src/parent/ending.rs", &["self.settings."]),
     ("mesh-proto/src/parent/listing.rs", &["self.settings."]),
     ("mesh-proto/src/parent/registering.rs", &["timeout)"]),

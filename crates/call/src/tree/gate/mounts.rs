@@ -149,7 +149,7 @@ impl GateTree {
         self.mounts.changed.notify_waiters();
     }
 
-    /// Publishes changed annotations of a mount: in the tree at once, and announced soon, to those who see annotations.
+    /// Publishes changed annotations of a mount: in the tree at once, and announced soon, to clients with annotations.
     pub fn reannotate(self: &Arc<Self>, mount: &Mount) {
         mount.note_anew();
         self.rebuild();

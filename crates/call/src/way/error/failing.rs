@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use banyan_model::Timestamp;
 use mcp_proto::json::quote;
 
 use crate::tree::port::UpstreamError;
@@ -29,13 +30,14 @@ pub fn unavailable(text: String, mount: &str, (since, next_try): (SystemTime, Op
     let wait = next_try.and_then(|t| t.duration_since(SystemTime::now()).ok()).unwrap_or(Duration::from_secs(1));
     let for_secs = since.elapsed().unwrap_or_default().as_secs();
     let more = format!(
-        ",\"server\":{},\"since_seconds\":{for_secs},\"retry_after_ms\":{},\"hint\":{}{}",
+        ",\"server\":{},\"since\":\"{}\",\"since_seconds\":{for_secs},\"retry_after_ms\":{},\"hint\":{}{}",
         quote(mount),
+        Timestamp(since),
         wait.as_millis(),
         quote(&format!("`banyan logs {mount}` and `banyan doctor` say more")),
         members(report)
     );
-    caller_error(-32002, 200, text, Some(reason("tool_degraded", &more)), FaultSource::Upstream, true)
+    caller_error(-32002, 200, text, Some(reason("subserver_unreachable", &more)), FaultSource::Upstream, true)
 }
 
 /// Error for a server that failed under a call.

@@ -69,6 +69,9 @@ pub(crate) struct Mount {
     /// Longest duration of the start and the first handshake. Default: `60s`.
     #[schemars(example = "60s")]
     pub start_timeout: Option<At<String>>,
+    /// Time for which the tools of a server that is away stay listed. `0s`: none. Default: `5m`.
+    #[schemars(example = "5m")]
+    pub grace: Option<At<String>>,
     /// Tools to take; `*` stands for any text. Default: all.
     #[schemars(example = ["read_*", "list_*"])]
     pub include: Vec<At<String>>,

@@ -50,6 +50,7 @@ impl FileReading<'_> {
         let timeout = self.duration(mount.timeout.as_ref());
         let longest = self.duration(mount.longest.as_ref());
         let start_timeout = self.duration(mount.start_timeout.as_ref());
+        let grace = self.duration_or_none(mount.grace.as_ref());
         let (include, exclude) = (self.globs(&mount.include), self.globs(&mount.exclude));
         let rename = self.mount_renames(&mount.rename);
         let tools = self.wishes(&mount.tools);
@@ -68,6 +69,7 @@ impl FileReading<'_> {
             timeout: timeout.unwrap_or(defaults.timeout),
             longest: longest.unwrap_or(defaults.longest),
             start_timeout: start_timeout.unwrap_or(defaults.start_timeout),
+            grace: grace.unwrap_or(defaults.grace),
             is_gate: mount.gate,
             include,
             exclude,

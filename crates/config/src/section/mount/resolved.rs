@@ -28,6 +28,8 @@ pub struct Mount {
     /// Longest time of any request, whatever progress the server tells.
     pub longest: Duration,
     pub start_timeout: Duration,
+    /// Time for which the tools of a server that is away stay listed; zero: none.
+    pub grace: Duration,
     /// Another gate, by the word of the operator.
     pub is_gate: bool,
     /// Tools to take: globs over the server's names; empty: all.
@@ -76,6 +78,7 @@ impl Mount {
             timeouts: BTreeMap::new(),
             longest: Duration::from_secs(24 * 3600),
             start_timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(300),
             is_gate: false,
             include: Vec::new(),
             exclude: Vec::new(),

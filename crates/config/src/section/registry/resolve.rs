@@ -1,7 +1,5 @@
 //! Resolves `[registry]`. Registers nobody.
 
-use std::time::Duration;
-
 use banyan_model::Segment;
 
 use super::file;
@@ -26,8 +24,7 @@ impl FileReading<'_> {
             }
         }
         // Of all durations this one may be nothing.
-        let none = section.grace.as_ref().is_some_and(|grace| grace.get().trim() == "0s");
-        let grace = if none { Some(Duration::ZERO) } else { self.duration(section.grace.as_ref()) };
+        let grace = self.duration_or_none(section.grace.as_ref());
         Registry {
             principals: section.principals.as_ref().map(|names| self.globs(names)),
             hosts: Hosts::of(self.globs(&section.hosts).iter().map(String::as_str)),

@@ -64,6 +64,40 @@ fn ax_61_tools_of_a_lost_subserver_stay_degraded_meanwhile() {
 }
 
 #[test]
+fn ax_61_heartbeats_keep_no_unreachable_tools_listed() {
+    for interval in [SECOND, Duration::ZERO] {
+        let mut world = World::new();
+        let session = world.register(1, Register { heartbeat_interval: interval, ..plain(1, "a") }).unwrap().session;
+        world.list("a", &["get"]);
+        let (key, since) = (world.key("a"), world.now);
+        world.events.clear();
+        for second in 0..300 {
+            world.parent.handle_tools_failed(at(world.now), key);
+            world.pass(SECOND - Duration::from_millis(1));
+            let Some(Target::Degraded(degraded)) = world.parent.target("a") else { panic!("{second}: not degraded") };
+            assert_eq!((degraded.since, degraded.why), (since, SessionEnd::LinkLost));
+            world.pass(Duration::from_millis(1));
+            world.beat(1, &session).unwrap();
+        }
+        let told = |world: &World| world.events.iter().filter(|event| matches!(event, Event::Unreachable { .. })).count();
+        assert_eq!((told(&world), world.listed().len(), world.parent.target("a").is_none()), (1, 0, true));
+        // It is still registered, and back with its list.
+        world.beat(1, &session).unwrap();
+        world.list("a", &["get"]);
+        assert!(world.listed() == ["a.get"] && matches!(world.parent.target("a"), Some(Target::Live(_))));
+        world.pass(SECOND);
+        world.parent.handle_tools_failed(at(world.now), key);
+        world.drain();
+        assert!(world.is_degraded("a") && told(&world) == 2);
+    }
+    let mut none = World::with(|settings| settings.grace = Duration::ZERO);
+    none.register(1, plain(1, "a")).unwrap();
+    none.list("a", &["get"]);
+    none.parent.handle_tools_failed(at(none.now), none.key("a"));
+    assert!(none.listed().is_empty() && none.parent.target("a").is_none());
+}
+
+#[test]
 fn ax_62_a_lost_aggregator_takes_and_restores_its_subtree() {
     let mut world = World::new();
     world.register(1, aggregator(1, "a", &[2, 3])).unwrap();
