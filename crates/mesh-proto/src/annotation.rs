@@ -15,6 +15,8 @@ pub use wish::Wishes;
 
 /// Members of a tool's `_meta` that make the annotation.
 pub mod key {
+    /// Audience of a tool of a gate itself, if not models (ours).
+    pub const AUDIENCE: &str = "x-mcpax-audience";
     pub const AUTH_SCOPE: &str = "x-mcpax-auth-scope";
     pub const AVAILABILITY: &str = "x-mcpax-availability";
     pub const CONSISTENCY: &str = "x-mcpax-consistency";
@@ -33,6 +35,8 @@ pub mod key {
     pub const TRANSPORT: &str = "x-mcpax-transport";
 }
 
+/// The value of [`key::AUDIENCE`] for tools that people who run gates want, and models do not.
+pub const OPERATORS: &str = "operators";
 /// The value of [`key::SAFETY`].
 pub const IRREVERSIBLE_MUTABLE: &str = "irreversible_mutable";
 

@@ -10,7 +10,7 @@ use mcp_proto::catalog::Entry;
 use mcp_proto::glob::Glob;
 use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
-use mesh_proto::annotation::{Annotation, Availability, LatencyClass, Transport, Wishes, key};
+use mesh_proto::annotation::{Annotation, Availability, LatencyClass, OPERATORS, Transport, Wishes, key};
 use mesh_proto::route_cursor::PREFIX;
 use policy::approval::{Cause, Mode, Risk};
 use telemetry::metrics::ToolSlot;
@@ -28,6 +28,8 @@ pub struct ToolFacts {
     said: Option<Bytes>,
     /// The server or the configuration names the latency class.
     is_classed: bool,
+    /// The tool is for operators, by the word of a gate below.
+    pub is_for_operators: bool,
     /// Risk by the configuration; the worst where it says nothing.
     configured: Risk,
     pub pace: Arc<Pace>,
@@ -53,12 +55,13 @@ impl ToolFacts {
         let configured = configured(&wanted);
         let meta = Members::again(&entry.raw).object("_meta").unwrap_or_default();
         let said = if role.is_gate() { between_gates(&meta) } else { None };
+        let is_for_operators = role.is_gate() && meta.str(key::AUDIENCE).as_deref() == Some(OPERATORS);
         // The gate below is nearer to the tool, and ends its calls by its class; a mere claim to be a gate does not count.
         let is_classed = (annotation.names_class && !role.is_vouched()) || wanted.iter().any(|w| w.latency_class.is_some());
         if said.is_some() {
             entry.raw = without(&entry.raw, &meta);
         }
-        Self { annotation, said, is_classed, configured, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
+        Self { annotation, said, is_classed, is_for_operators, configured, pace: pace.unwrap_or_default(), counted: ToolSlot::default() }
     }
 
     /// Longest silence of a call; `None` if the tool names none, or any time (AX-31).

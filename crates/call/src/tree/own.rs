@@ -1,5 +1,5 @@
-//! The gate's only tool: the number of dropped notifications of registered servers (MCP-AX 12, AX-51). Listed where servers may register.
-//! Drops nothing itself.
+//! The gate's only tool: the number of dropped notifications of registered servers (MCP-AX 12, AX-51). There where servers may register,
+//! and listed to gates alone: every gate of a tree has one, and no model needs them. Drops nothing itself.
 
 use bytes::Bytes;
 use mcp_proto::json::{self, Object};
@@ -10,7 +10,7 @@ use crate::tree::gate::GateTree;
 pub const NAME: &str = "notifications_dropped";
 
 /// Definition of the tool.
-pub const DEFINITION: &str = r#"{"name":"notifications_dropped","title":"Notifications dropped","description":"How many notifications of registered servers this gate dropped because they came faster than they could be passed on: in all since it began, and by server.","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+pub const DEFINITION: &str = r#"{"name":"notifications_dropped","title":"Notifications dropped","description":"How many notifications of registered servers this gate dropped because they came faster than they could be passed on: in all since it began, and by server.","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false},"_meta":{"x-mcpax-audience":"operators"}}"#;
 
 /// Answers a call.
 pub fn answer(gate: &GateTree) -> Object {

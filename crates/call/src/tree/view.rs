@@ -38,7 +38,7 @@ pub struct View {
     pub mirrors: bool,
     /// Search, describe and call stand in for the tools.
     pub searched: bool,
-    /// The gate's own tool is listed.
+    /// The gate's own tool is there.
     pub has_own: bool,
     /// Some tools are answered here; rare, and found out by a single look.
     pub stands_in: bool,
@@ -68,14 +68,21 @@ impl View {
         let searched = match profile.map_or(Search::Never, |p| p.search) {
             // A gate passes on what it is shown.
             _ if key.is_for_gate() => false,
-            Search::Above(most) => tools.len() > most,
+            Search::Above(most) => tools.listed() > most,
             Search::Always => true,
             Search::Never => false,
         };
         let has_own = has_own(tree, key, profile) && tools.find(own::NAME).is_none();
         let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
         let lists = HashMap::from([
-            (Kind::Tools, if searched { stand_ins(&servers) } else { Page::all(tools.texts(&of_tools).chain(&own_text(has_own))) }),
+            (
+                Kind::Tools,
+                if searched {
+                    stand_ins(&servers)
+                } else {
+                    Page::all(tools.texts(&of_tools).chain(&own_text(has_own && key.is_for_gate())))
+                },
+            ),
             (Kind::Prompts, Page::all(prompts.texts(&of_prompts))),
             (Kind::Resources, Page::all([&resources.resources].into_iter())),
             (Kind::Templates, Page::all([&resources.templates].into_iter())),
@@ -108,7 +115,8 @@ impl View {
             let written = |(shown, place): (&Arc<str>, (usize, usize))| {
                 let branch = tree.branches.get(place.0)?;
                 let offer = (how.of)(&branch.catalog).get(place.1)?;
-                kept(place, &offer.entry.key).then(|| how.written(&Listing::of_branch(place.0, branch).shown(), offer, shown))
+                (how.lists(offer) && kept(place, &offer.entry.key))
+                    .then(|| how.written(&Listing::of_branch(place.0, branch).shown(), offer, shown))
             };
             names.iter().filter_map(written).collect()
         };
@@ -119,7 +127,7 @@ impl View {
                 let servers = branches().filter(|(place, _)| seen.contains(place));
                 stand_ins(&servers.map(|(_, b)| b.mount.config.name.as_str()).collect::<Vec<_>>())
             }
-            Kind::Tools => Page::all([&Text::join(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own))),
+            Kind::Tools => Page::all([&Text::join(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own && key.is_for_gate()))),
             Kind::Prompts => Page::all([&Text::join(&offered(&self.prompts))].into_iter()),
             Kind::Resources | Kind::Templates => Page::all([&Text::join(&self.resources.shown(branches(), kind, &kept))].into_iter()),
         }

@@ -60,6 +60,12 @@ impl<'a> SearchView<'a> {
         self.standing.as_ref().is_none_or(|standing| sees(self.tree, self.caller, standing, place))
     }
 
+    /// Checks for a tool for models, visible to the caller.
+    fn finds(&self, place: (usize, usize)) -> bool {
+        let offer = || self.tree.branches.get(place.0)?.catalog.tools.get(place.1);
+        self.sees(place) && offer().is_some_and(|offer| How::new(self.tree, &self.caller.scope, Kind::Tools).lists(offer))
+    }
+
     /// Judges all tools for the caller, on another thread.
     async fn know(&self) {
         let Some(standing) = self.standing.as_ref().filter(|standing| !standing.is_known()) else { return };
@@ -94,7 +100,7 @@ async fn search(seeing: &SearchView<'_>, arguments: &[u8]) -> Bytes {
     let Some(index) = view.index.get() else { return bad_arguments("search_tools") };
     let rows: Vec<_> = view.tools.iter().collect();
     let mount_of = |i: usize| rows.get(i).and_then(|(_, (b, _))| tree.branches.get(*b)).map(|b| b.mount.config.name.as_str());
-    let may_see = |i: usize| rows.get(i).is_some_and(|(_, place)| seeing.sees(*place));
+    let may_see = |i: usize| rows.get(i).is_some_and(|(_, place)| seeing.finds(*place));
     let hits = index.search(&asked.query, asked.limit, |i| asked.server.as_deref().is_none_or(|s| mount_of(i) == Some(s)) && may_see(i));
     let definitions: Vec<(&str, &Bytes)> = hits
         .iter()
@@ -105,7 +111,7 @@ async fn search(seeing: &SearchView<'_>, arguments: &[u8]) -> Bytes {
         })
         .collect();
     let found: Vec<Found<'_>> = definitions.iter().map(|(name, definition)| Found { name, definition }).collect();
-    let all = if seeing.standing.is_some() { rows.iter().filter(|(_, place)| seeing.sees(*place)).count() } else { view.tools.len() };
+    let all = if seeing.standing.is_some() { rows.iter().filter(|(_, place)| seeing.finds(*place)).count() } else { view.tools.listed() };
     search_result(&asked.query, &found, all)
 }
 

@@ -3,12 +3,8 @@
 use serde_json::json;
 
 use crate::registered::{SELDOM, above, open};
-use crate::world::Client;
-use crate::world::Era;
-use crate::world::bounded;
-use crate::world::eventually;
-use crate::world::registrant::Registrant;
-use crate::world::registrant::reads;
+use crate::world::registrant::{Registrant, reads};
+use crate::world::{Client, Era, World, bounded, eventually, fixture};
 
 #[tokio::test]
 async fn ax_50_notifications_come_in_order_with_their_source() {
@@ -50,6 +46,38 @@ async fn ax_51_a_flood_is_bounded_and_dropped_news_counted() {
         })
         .await;
         assert_eq!(dropped["notifications_dropped"], dropped["by_segment"]["edge"], "{dropped}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_51_counts_of_dropped_notifications_are_no_models_tools() {
+    bounded(async {
+        let registry = "[registry]\nprincipals = [\"*\"]\n";
+        let low = World::start(&format!("{registry}{}", fixture("fx", Era::Stateless))).await;
+        let below = format!("{registry}[mount.low]\nurl = \"http://{}/mcp\"\ngate = true\n", low.addr);
+        let root = World::start(&below).await;
+        let searched = World::start(&format!("{below}[profile.p]\nclients = [\"doors\"]\nsearch = \"always\"\n")).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = Client::ready(&root, era).await;
+            let tools = client.tools().await;
+            assert!(tools.contains(&"low__fx__fx_echo".to_owned()), "{tools:?}");
+            assert!(tools.iter().all(|name| !name.contains("notifications_dropped")), "{tools:?}");
+            for name in ["notifications_dropped", "low__notifications_dropped"] {
+                let told = client.tool(name, json!({})).await;
+                assert_eq!(told["result"]["structuredContent"]["notifications_dropped"], 0, "{told}");
+            }
+            let mut gate = Client::new(&root, era);
+            gate.capabilities =
+                json!({"extensions": {"io.banyan/mcpax": {"aggregator_id": "g"}}, "experimental": {"io.banyan/mcpax": {"aggregator_id": "g"}}});
+            let listed = gate.open().await.tools().await;
+            assert!(["notifications_dropped", "low.notifications_dropped"].iter().all(|name| listed.contains(&(*name).to_owned())));
+            let finder = Client::ready(&searched, era).await;
+            let found = finder.tool("search_tools", json!({"query": "notifications dropped", "limit": 5})).await;
+            assert!(!found.to_string().contains("low__notifications_dropped"), "{found}");
+        }
+        let rows = root.gateway.tools(None);
+        assert!(rows.iter().any(|row| row.dotted == "low.notifications_dropped"), "whoever runs the gate sees them");
     })
     .await;
 }

@@ -80,6 +80,11 @@ impl<'a> How<'a> {
         }
     }
 
+    /// Checks for a tool in the list of the client: any for a gate, tools for models for anybody else.
+    pub fn lists(&self, offer: &Offer) -> bool {
+        self.key.is_for_gate() || offer.noted.as_ref().is_none_or(|noted| !noted.is_for_operators)
+    }
+
     /// Part of a server's state that is shown.
     fn shown_state(&self, state: State) -> State {
         if self.key.annotated { state } else { State::default() }
@@ -92,7 +97,7 @@ pub struct Names {
     groups: Vec<PlacedGroup>,
     /// Every branch, in the order of the tree.
     order: Vec<At>,
-    count: usize,
+    listed: usize,
 }
 
 /// A group, and the places of its branches in the tree of this view.
@@ -124,8 +129,8 @@ impl Names {
             let group = known.map_or_else(|| Arc::new(Group::build(head, &own, how)), Arc::clone);
             groups.push(PlacedGroup { group, branches: own.iter().map(|branch| branch.place).collect() });
         }
-        let count = groups.iter().map(|placed| placed.group.owners.len()).sum();
-        Self { groups, order, count }
+        let listed = groups.iter().map(|placed| placed.group.listed).sum();
+        Self { groups, order, listed }
     }
 
     /// Finds a shown name: its branch, and its place in the branch's catalog.
@@ -153,9 +158,9 @@ impl Names {
         })
     }
 
-    /// Number of names.
-    pub(crate) fn len(&self) -> usize {
-        self.count
+    /// Number of listed names.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed
     }
 
     /// Checks for a tool that wants parameters mirrored in headers.
@@ -191,6 +196,8 @@ struct Group {
     projection: Projection,
     /// For each entry of the projection: the member, and the place in its catalog.
     owners: Vec<(usize, usize)>,
+    /// Number of listed entries.
+    listed: usize,
     mirrors: bool,
 }
 
@@ -208,13 +215,14 @@ struct Member {
 impl Group {
     fn build(head: String, branches: &[Listing<'_>], how: &How<'_>) -> Self {
         let (mut entries, mut owners) = (Vec::new(), Vec::new());
-        let (mut members, mut mirrors) = (Vec::with_capacity(branches.len()), false);
+        let (mut members, mut mirrors, mut listed) = (Vec::with_capacity(branches.len()), false, 0);
         for (at, branch) in branches.iter().enumerate() {
             let first = entries.len();
             let offers = (how.of)(branch.catalog);
             mirrors |= offers.iter().any(|offer| !offer.headers.is_empty());
             for (place, offer) in offers.iter().enumerate() {
                 if let Some(entry) = named(branch.mount, offer, how) {
+                    listed += usize::from(how.lists(offer));
                     entries.push(entry);
                     owners.push((at, place));
                 }
@@ -222,7 +230,7 @@ impl Group {
             let (mount, catalog, state) = (branch.mount.clone(), Arc::clone(branch.catalog), how.shown_state(branch.state));
             members.push(Member { mount, catalog, state, first, last: entries.len(), text: OnceLock::new() });
         }
-        Self { head, members, projection: Projection::build(how.key.style, entries), owners, mirrors }
+        Self { head, members, projection: Projection::build(how.key.style, entries), owners, listed, mirrors }
     }
 
     /// Checks that the group was made of these branches as they are now.
@@ -238,7 +246,7 @@ impl Group {
         let member = self.members.get(member)?;
         let server = ShownServer { mount: &member.mount, is_lost: member.state.is_lost };
         let written = |index: usize| {
-            let offer = (how.of)(&member.catalog).get(self.owners.get(index)?.1)?;
+            let offer = (how.of)(&member.catalog).get(self.owners.get(index)?.1).filter(|offer| how.lists(offer))?;
             Some(how.written(&server, offer, self.projection.shown(index)?))
         };
         Some(member.text.get_or_init(|| Text::join(&(member.first..member.last).filter_map(written).collect::<Vec<_>>())))
@@ -341,7 +349,7 @@ mod tests {
                 let (fresh, wanted) = build(&world, &key, None);
                 prop_assert_eq!(&pages, &wanted);
                 prop_assert_eq!(names.explained().collect::<Vec<_>>(), fresh.explained().collect::<Vec<_>>());
-                prop_assert_eq!(names.len(), names.iter().count());
+                prop_assert_eq!(names.listed(), names.iter().count());
                 for (shown, (branch, place)) in names.iter() {
                     let found = names.find(shown);
                     let same = |(b, p): (usize, usize)| b == branch && world[b].1.tools[p].name == world[b].1.tools[place].name;
