@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
     add, agent, approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import,
-    join, logs, man, names, operator, pins, policy, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
+    join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -96,6 +96,8 @@ pub(crate) enum Command {
     Pins(pins::Pins),
     /// Make, check and try the rules that say who may call what
     Policy(policy::Policy),
+    /// Free a segment that an authority keeps at this gate
+    Release(release::Release),
     /// Make the running gate read its configuration now
     Reload(reload::Reload),
     /// Remove a server
@@ -156,6 +158,7 @@ impl Command {
             Self::Operator(command) => command.run(place, output),
             Self::Pins(command) => command.run(place, output),
             Self::Policy(command) => command.run(place, output),
+            Self::Release(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
             Self::Rm(command) => command.run(place, output),
             Self::Room(command) => command.run(place, output),

@@ -24,6 +24,7 @@ pub(crate) mod names;
 pub(crate) mod operator;
 pub(crate) mod pins;
 pub(crate) mod policy;
+pub(crate) mod release;
 pub(crate) mod reload;
 pub(crate) mod room;
 pub(crate) mod schema;

@@ -200,13 +200,15 @@ impl Parent {
     }
 
     /// Applies new settings of the operator: policies, the grace and the number of registrations; rates stay. The lists of segments with a
-    /// changed policy are fetched again. Holders without a newly required proof are put out.
+    /// changed policy are fetched again. Holders without a newly required proof, or with another permission from now on, are put out.
     pub fn handle_settings(&mut self, now: Now, settings: Settings) {
         let before = std::mem::replace(&mut self.settings, settings);
         let is_other = |session: &&Session| before.policy(&session.segment) != self.settings.policy(&session.segment);
         let others: Vec<Session> = self.sessions.iter().filter(is_other).cloned().collect();
         for session in others {
-            if !session.proven && self.settings.policy(&session.segment).proof == Demand::Always {
+            let policy = self.settings.policy(&session.segment);
+            let is_unproven = !session.proven && policy.proof == Demand::Always;
+            if is_unproven || session.asked_scope.min(policy.most_scope) != session.auth_scope {
                 self.put_out(session.key);
                 continue;
             }

@@ -82,6 +82,10 @@ async fn owner_only(gateway: &Gateway, parts: &Parts, body: &mut Incoming) -> Re
         }
         (&Method::GET, attached::PATH | attached::CONTROLLER_PATH) => attached::answer(gateway, parts).await,
         (&Method::GET, "/-/decisions") => decisions(gateway, parts).await,
+        (&Method::POST, path) if path.starts_with(RELEASE) => {
+            owner(gateway, parts)?;
+            gateway.release(path.trim_start_matches(RELEASE)).await.map(|released| json(&released))
+        }
         (&Method::POST, "/-/call" | "/-/policy/replay" | "/-/reload" | "/-/stop" | "/-/trace") => obey_owner(gateway, parts, body).await,
         _ => single(gateway, parts),
     }
@@ -161,6 +165,7 @@ fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal
     }
 }
 
+const RELEASE: &str = "/-/release/";
 const RESTART: &str = "/-/restart/";
 const TOOL: &str = "/-/tools/";
 /// Paths open to more than the owner.

@@ -7,7 +7,7 @@ use banyan_model::Segment;
 use serde_json::value::RawValue;
 
 use crate::Gateway;
-use crate::admin::shapes::{Below, BelowNode, RestartReply, ToolDefinition, ToolRow};
+use crate::admin::shapes::{Below, BelowNode, ReleaseReply, RestartReply, ToolDefinition, ToolRow};
 use call::tree::annotation::ToolFacts;
 use call::tree::snapshot::Branch;
 use call::tree::view::is_gated;
@@ -35,6 +35,21 @@ impl Gateway {
         let tree = self.0.gate.mounts.tree.load_full();
         let gates = tree.branches.iter().enumerate().filter(|(_, branch)| branch.is_gate());
         Below { nodes: gates.flat_map(|(at, branch)| nodes(branch, &|tool| is_shown((at, tool)))).collect() }
+    }
+
+    /// Frees a segment that its authority kept beyond its sessions (AX-12).
+    ///
+    /// # Errors
+    /// When no authority keeps the segment.
+    pub async fn release(&self, segment: &str) -> Result<ReleaseReply, Refusal> {
+        let named = Segment::new(segment).map_err(|bad| Refusal::not_found(bad.to_string()))?;
+        if self.0.mesh.registry.release(named).await {
+            return Ok(ReleaseReply { released: segment.to_owned() });
+        }
+        let why = format!(
+            "no authority keeps the segment `{segment}`: whoever registers first has it; `banyan explain {segment}` says who was refused"
+        );
+        Err(Refusal::not_found(why))
     }
 
     /// Starts a server again: closes the connection, ends the process, and connects anew at once.

@@ -296,6 +296,13 @@ pub struct RestartReply {
     pub restarting: String,
 }
 
+/// `POST /-/release/SEGMENT`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseReply {
+    /// The segment that is free now.
+    pub released: String,
+}
+
 /// A `change` of `GET /-/events`: differences from the last event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {

@@ -267,7 +267,7 @@ async fn ax_33_annotations_are_shown_unless_a_profile_hides_them() {
                 assert_eq!((&echo["_meta"]["x-mcpax-cost-class"], &echo["_meta"]["x-mcpax-mutable"]), (&json!("expensive"), &json!(false)));
                 assert_eq!(
                     (&simple["_meta"]["x-mcpax-mutable"], &simple["_meta"]["x-mcpax-latency-class"], &simple["_meta"]["x-mcpax-safety"]),
-                    (&json!(true), &json!("standard"), &json!("irreversible_mutable"))
+                    (&json!(true), &json!("batch"), &json!("irreversible_mutable"))
                 );
             }
             assert_eq!(listed(&lower, None).await.0["_meta"]["x-mcpax-hops"], 1);

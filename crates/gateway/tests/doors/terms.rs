@@ -155,3 +155,48 @@ async fn ax_30_a_registered_aggregator_gets_route_and_cursor() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn ax_12_whoever_runs_the_gate_frees_a_segment() {
+    bounded(async {
+        let toml = "[registry]\nprincipals = [\"*\"]\ngrace = \"0s\"\nsticky = \"always\"\n";
+        let world = World::member(toml).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let (one, two) =
+            (Registrant::start(Era::Stateless, vec![reads("a")]).await, Registrant::start(Era::Stateless, vec![reads("b")]).await);
+        let session = one.join(&world, &gate, "edge", SELDOM, json!({"authority": "dns:a.example"})).await;
+        gate.call("mcpax/deregister", json!({"session_id": session})).await;
+        let theirs = json!({"authority": "dns:b.example"});
+        assert_eq!(reason(&two.register(&gate, "edge", SELDOM, theirs.clone()).await), "namespace_conflict");
+        assert!(world.gateway.release("other").await.is_err() && world.gateway.release("No Name").await.is_err());
+        assert_eq!(world.gateway.release("edge").await.unwrap().released, "edge");
+        assert!(world.gateway.release("edge").await.is_err());
+        two.join(&world, &gate, "edge", SELDOM, theirs).await;
+        // It belongs to the new authority, over a restart too.
+        let again = World::kept(world.end_keeping().await, toml).await;
+        let gate = Client::ready(&again, Era::Stateless).await;
+        let mine = one.register(&gate, "edge", SELDOM, json!({"authority": "dns:a.example"})).await;
+        assert_eq!(reason(&mine), "namespace_conflict", "{mine}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_41_the_operators_cap_holds_at_the_gate() {
+    bounded(async {
+        let registry = "[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n";
+        let world = World::start(&format!("{registry}[registry.segment.edge]\nauth_scope = \"read\"\n")).await;
+        let gate = Client::ready(&world, Era::Stateless).await;
+        let server = Registrant::start(Era::Stateless, vec![reads("look"), writes("push")]).await;
+        let session = server.join(&world, &gate, "edge", SELDOM, json!({"auth_scope": "admin"})).await;
+        assert_eq!(tools(&gate).await, ["edge__look"]);
+        assert_eq!(reason(&gate.tool("edge__push", json!({})).await), "unknown_tool");
+        assert!(server.seen().iter().all(|(method, _)| method != "tools/call"));
+        // Another cap: who has another permission from now on registers anew.
+        world.apply(registry);
+        eventually(async || (ended(&gate, &session).await == "not_admitted").then_some(())).await;
+        server.join(&world, &gate, "edge", SELDOM, json!({"auth_scope": "admin"})).await;
+        eventually(async || (tools(&gate).await == ["edge__look", "edge__push"]).then_some(())).await;
+    })
+    .await;
+}

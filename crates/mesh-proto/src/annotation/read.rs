@@ -88,7 +88,8 @@ fn from_hints(hints: &Hints<'_>, transport: &Transport) -> Annotation {
     // What was added to a closed world can be taken out again. What went out into the open one cannot be called back.
     let additive = hints.says("destructiveHint") == Some(false);
     Annotation {
-        latency_class: LatencyClass::Standard,
+        // Nobody knows how long such a call takes, and no class bounds it.
+        latency_class: LatencyClass::Batch,
         names_class: false,
         consistency: if closed { Consistency::Eventual } else { Consistency::BestEffort },
         mutable: !read_only,

@@ -1,4 +1,5 @@
-//! The operator's word on a tool. May make a tool look riskier, and less risky only with `trust` (AX-33). Does not choose the tools.
+//! The operator's word on a tool. May make a tool look riskier, less risky only with `trust` (AX-33), and never faster than the tool says
+//! itself (AX-34). Does not choose the tools.
 
 use super::{Annotation, AuthScope, Availability, Consistency, CostClass, LatencyClass, additions, key};
 
@@ -22,7 +23,8 @@ impl Wishes {
     pub fn apply(&self, a: &mut Annotation) {
         let before = a.clone();
         let trust = self.trust;
-        wish(&mut a.latency_class, self.latency_class, trust);
+        // A class named by the tool is never lowered (MCP-AX 9.2), and where the tool names none, the operator's word is the only one.
+        wish(&mut a.latency_class, self.latency_class, !a.names_class);
         wish(&mut a.consistency, self.consistency, trust);
         wish(&mut a.cost_class, self.cost_class, trust);
         wish(&mut a.availability, self.availability, trust);

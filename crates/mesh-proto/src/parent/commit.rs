@@ -67,6 +67,8 @@ impl Parent {
         self.counted += 1;
         let proven = Self::is_proven(&applicant);
         let register = *applicant.register;
+        let asked_scope = register.auth_scope.unwrap_or(AuthScope::Admin);
+        let most_scope = self.settings.policy(&register.segment).most_scope;
         Session {
             key: SessionKey(self.counted),
             subserver_id: register.subserver_id,
@@ -78,7 +80,8 @@ impl Parent {
             authority: register.authority,
             proven,
             capabilities: register.capabilities,
-            auth_scope: register.auth_scope.unwrap_or(AuthScope::Admin),
+            auth_scope: asked_scope.min(most_scope),
+            asked_scope,
             transport: register.transport,
             interval: register.heartbeat_interval,
             subtree: register.subtree,

@@ -40,8 +40,10 @@ pub struct Session {
     /// The authority is proved.
     pub proven: bool,
     pub capabilities: Capabilities,
-    /// Permission for calls of the subserver.
+    /// Permission for calls of the subserver: as it asked, and no more than the policy of its segment.
     pub auth_scope: AuthScope,
+    /// Permission that the subserver asked for.
+    pub(super) asked_scope: AuthScope,
     pub transport: Transport,
     /// Interval of heartbeats; zero: none.
     pub interval: Duration,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use banyan_model::Segment;
 
+use crate::annotation::AuthScope;
 use crate::id::NodeId;
 use crate::message::Budget;
 
@@ -65,12 +66,20 @@ impl Settings {
 }
 
 /// Demands of a segment on registrants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentPolicy {
     /// Demand for a proved authority (AX-13).
     pub proof: Demand,
     /// Demand for lasting ownership (AX-12).
     pub sticky: Demand,
+    /// Most that calls of a registrant may do, whatever it asks for (MCP-AX 10.2, AX-41).
+    pub most_scope: AuthScope,
+}
+
+impl Default for SegmentPolicy {
+    fn default() -> Self {
+        Self { proof: Demand::default(), sticky: Demand::default(), most_scope: AuthScope::Admin }
+    }
 }
 
 /// Namespaces under a demand.

@@ -37,6 +37,28 @@ fn ax_33_a_silent_tool_is_taken_for_the_riskiest() {
 }
 
 #[test]
+fn ax_31_a_silent_tool_is_listed_without_a_bound() {
+    for silent in ["{}", r#"{"annotations":{"readOnlyHint":true}}"#, r#"{"_meta":{"x-mcpax-latency-class":"soon"}}"#] {
+        assert_eq!(
+            (of(silent).latency_class, of(silent).latency_class.timeout(), of(silent).names_class),
+            (LatencyClass::Batch, None, false)
+        );
+    }
+}
+
+#[test]
+fn ax_34_no_wish_lowers_a_class_that_a_tool_names() {
+    let wished = |tool: &str, class| {
+        let mut a = of(tool);
+        Wishes { trust: true, latency_class: Some(class), ..Wishes::default() }.apply(&mut a);
+        a.latency_class
+    };
+    let slow = r#"{"_meta":{"x-mcpax-latency-class":"slow"}}"#;
+    assert_eq!((wished(slow, LatencyClass::Fast), wished(slow, LatencyClass::Batch)), (LatencyClass::Slow, LatencyClass::Batch));
+    assert_eq!(wished("{}", LatencyClass::Fast), LatencyClass::Fast);
+}
+
+#[test]
 fn ax_33_mcps_own_hints_are_understood() {
     let read = of(r#"{"annotations":{"readOnlyHint":true}}"#);
     assert!(!read.mutable && read.reversible && read.idempotent && read.auth_scope == AuthScope::Read);
@@ -150,12 +172,17 @@ proptest! {
         let before = of(&definition);
         let mut after = before.clone();
         wishes.apply(&mut after);
-        prop_assert!(riskier_or_equal(&after, &before));
+        let mut by_risk = after.clone();
+        by_risk.latency_class = after.latency_class.max(before.latency_class);
+        prop_assert!(riskier_or_equal(&by_risk, &before));
+        prop_assert!(after.latency_class >= before.latency_class || !before.names_class);
         wishes.trust = true;
+        let named = before.latency_class;
         let mut trusted = before;
         wishes.apply(&mut trusted);
         prop_assert_eq!(mutable.unwrap_or(trusted.mutable), trusted.mutable);
-        prop_assert_eq!(trusted.latency_class, class);
+        let fastest = if trusted.names_class { named.max(class) } else { class };
+        prop_assert_eq!(trusted.latency_class, fastest, "no operator makes a tool faster than it says");
         let above = of(&listed(&definition, &after));
         prop_assert!(riskier_or_equal(&above, &after), "what was raised here must be seen above");
     }

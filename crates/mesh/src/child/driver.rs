@@ -277,6 +277,7 @@ fn settings(mesh: &Mesh, join: &Join, id: NodeId) -> ChildSettings {
     let register = Register {
         authority: join.authority.clone(),
         authority_proof: proof,
+        auth_scope: join.auth_scope,
         capabilities: Capabilities { tools: true, resources: true, notifications: true },
         heartbeat_interval: join.heartbeat,
         aggregator_id: Some(id),

@@ -253,6 +253,8 @@ impl RegistryDriver {
             Input::ListChanged(session) => self.machines.parent.handle_list_changed(now, session),
             Input::Notified(link, notification) => self.notified(now, link, &notification),
             Input::Relay(session, whole) => self.machines.relay.handle_notification(now, session, whole),
+            // Whoever asked may have gone meanwhile.
+            Input::Release(segment, done) => _ = done.send(self.machines.parent.release(&segment)),
             Input::Request(asked) => self.asked(now, asked),
             Input::Unkept(session) => self.machines.parent.put_out(session),
         }

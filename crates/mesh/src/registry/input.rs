@@ -1,5 +1,6 @@
 //! Inputs of the registry's task. Decides nothing.
 
+use banyan_model::Segment;
 use bytes::Bytes;
 use mcp_proto::envelope::Notification;
 use mesh_proto::authority::Identity;
@@ -25,6 +26,8 @@ pub enum Input {
     ListChanged(SessionKey),
     Notified(LinkId, Notification),
     Relay(SessionKey, Bytes),
+    /// The operator frees a segment; the answer tells if an authority had kept it.
+    Release(Segment, oneshot::Sender<bool>),
     Request(MeshRequest),
     /// The claim could not be stored, and the registrant was told so.
     Unkept(SessionKey),

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use banyan_model::Segment;
 use bytes::Bytes;
 use mcp_proto::envelope::Notification;
 use mesh_proto::authority::Identity;
@@ -119,6 +120,13 @@ impl Registry {
         if self.inputs.try_send(Input::Relay(session, whole)).is_err() {
             self.dropped.one_more();
         }
+    }
+
+    /// Frees a segment that an authority keeps (AX-12); `false`: none does. Its holder keeps it until the session ends.
+    pub async fn release(&self, segment: Segment) -> bool {
+        let (done, released) = oneshot::channel();
+        self.put(Input::Release(segment, done)).await;
+        released.await.unwrap_or_default()
     }
 
     fn next_link(&self) -> LinkId {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::file::At;
+use crate::section::mount::tool::AuthScope;
 use crate::section::trust::file::MountTls;
 
 /// The keys of the larger tree.
@@ -32,6 +33,8 @@ pub(crate) struct Node {
     /// A signed token with the authority as its subject, where no client certificate proves the name. A reference to a secret, as a rule.
     #[schemars(example = "${file:/etc/banyan/authority.jwt}")]
     pub authority_proof: Option<At<String>>,
+    /// Most that parents may call here: `read` asks them for no call that changes anything. Default: `admin`.
+    pub auth_scope: Option<AuthScope>,
     /// Address at which parents may reach the gate. Default: parents call over the link of the gate, even behind NAT.
     #[schemars(example = "https://edge01.factory.example.com/mcp")]
     pub public_url: Option<At<String>>,

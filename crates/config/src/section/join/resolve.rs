@@ -33,6 +33,7 @@ impl FileReading<'_> {
             heartbeat: self.heartbeat(node.heartbeat.as_ref()),
             authority: node.authority.as_ref().and_then(|authority| self.authority_name(authority)),
             authority_proof: node.authority_proof.as_ref().map(|proof| self.secret(proof, "node: authority_proof")),
+            auth_scope: node.auth_scope.map(Into::into),
             public_url: node.public_url.as_ref().and_then(|url| self.public_url(url)),
             parents: parents.iter().filter_map(|parent| self.parent(parent.get())).collect(),
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use banyan_model::Segment;
+use mesh_proto::annotation::AuthScope;
 use mesh_proto::authority::Authority;
 
 use crate::secret::SecretRef;
@@ -17,6 +18,8 @@ pub struct Join {
     /// The DNS name of the segment's owner.
     pub authority: Option<Authority>,
     pub authority_proof: Option<SecretRef>,
+    /// Permission that parents are asked to keep to; `None`: all.
+    pub auth_scope: Option<AuthScope>,
     /// `None`: parents call over the link of the gate.
     pub public_url: Option<url::Url>,
     /// In order of preference; never empty.

@@ -17,6 +17,7 @@ fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
         ("hosts", *hosts != new.hosts),
         ("proof", policy.proof != new.policy.proof),
         ("sticky", policy.sticky != new.policy.sticky),
+        ("auth_scope", policy.most_scope != new.policy.most_scope),
         ("segment", *policies != new.policies),
         ("grace", *grace != new.grace),
         ("registrations", *registrations != new.registrations),

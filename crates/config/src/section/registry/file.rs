@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::file::At;
+use crate::section::mount::tool::AuthScope;
 use crate::section::trust::file::MountTls;
 
 /// The key of registration.
@@ -32,6 +33,8 @@ pub(crate) struct Registry {
     pub proof: Option<Demand>,
     /// Servers with a segment that belongs to their authority for good. Default: `for_changes`.
     pub sticky: Option<Demand>,
+    /// Most that calls of a registered server may do, whatever the server asks for. Default: `admin`.
+    pub auth_scope: Option<AuthScope>,
     /// Time for which the tools of a lost server stay listed. Default: `5m`; `0s` takes them away at once.
     #[schemars(example = "5m")]
     pub grace: Option<At<String>>,
@@ -59,6 +62,8 @@ pub(crate) struct SegmentPolicy {
     pub proof: Option<Demand>,
     /// Servers with a segment that belongs to their authority for good. Default: as in `[registry]`.
     pub sticky: Option<Demand>,
+    /// Most that calls of the server may do, whatever the server asks for. Default: as in `[registry]`.
+    pub auth_scope: Option<AuthScope>,
 }
 
 /// A choice of servers.

@@ -7,16 +7,17 @@ use super::hosts::Hosts;
 use super::resolved::{Demand, Registry, SegmentPolicy};
 use crate::problem::Flaw;
 use crate::reading::FileReading;
+use crate::section::mount::tool::AuthScope;
 use crate::suggest;
 
 impl FileReading<'_> {
     pub(super) fn registry(&mut self, section: &file::Registry) -> Registry {
         let defaults = Registry::default();
-        let policy = policy(section.proof, section.sticky, defaults.policy);
+        let policy = policy((section.proof, section.sticky, section.auth_scope), defaults.policy);
         let mut policies = std::collections::BTreeMap::new();
         for (name, own) in &section.segment {
             match Segment::new(name.get()) {
-                Ok(segment) => drop(policies.insert(segment, self::policy(own.proof, own.sticky, policy))),
+                Ok(segment) => drop(policies.insert(segment, self::policy((own.proof, own.sticky, own.auth_scope), policy))),
                 Err(bad) => {
                     let near = suggest::segment(name.get());
                     self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example [registry.segment.{near}]")));
@@ -39,8 +40,15 @@ impl FileReading<'_> {
     }
 }
 
-fn policy(proof: Option<file::Demand>, sticky: Option<file::Demand>, otherwise: SegmentPolicy) -> SegmentPolicy {
-    SegmentPolicy { proof: proof.map_or(otherwise.proof, demand), sticky: sticky.map_or(otherwise.sticky, demand) }
+/// Demands as written: of a proof, of lasting ownership, and the most permission.
+type PolicyForm = (Option<file::Demand>, Option<file::Demand>, Option<AuthScope>);
+
+fn policy((proof, sticky, scope): PolicyForm, otherwise: SegmentPolicy) -> SegmentPolicy {
+    SegmentPolicy {
+        proof: proof.map_or(otherwise.proof, demand),
+        sticky: sticky.map_or(otherwise.sticky, demand),
+        most_scope: scope.map_or(otherwise.most_scope, Into::into),
+    }
 }
 
 fn demand(written: file::Demand) -> Demand {

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use banyan_model::Segment;
+use mesh_proto::annotation::AuthScope;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::LinkId;
-use mesh_proto::message::{Deregister, Request};
+use mesh_proto::message::{Deregister, Register, Request};
 use mesh_proto::parent::{Claim, Demand, Event, SegmentPolicy, Settings};
 use mesh_proto::refusal::{Holder, Refusal, SessionEnd};
 
@@ -103,7 +104,9 @@ fn another_policy_holds_at_once_for_whoever_is_registered() {
     assert_eq!(world.listed(), ["a.get", "a.set"]);
     world.events.clear();
     let mut settings = Settings::new(OWN);
-    settings.policies.insert(Segment::nearest("b"), SegmentPolicy { proof: Demand::Always, sticky: Demand::Never });
+    settings
+        .policies
+        .insert(Segment::nearest("b"), SegmentPolicy { proof: Demand::Always, sticky: Demand::Never, ..SegmentPolicy::default() });
     world.parent.handle_settings(at(world.now), settings);
     world.drain();
     let key = world.key("a");
@@ -115,6 +118,30 @@ fn another_policy_holds_at_once_for_whoever_is_registered() {
     world.parent.put_out(key);
     assert_eq!(world.beat(1, &session), Err(Refusal::UnknownSession { ended: Some(SessionEnd::NotAdmitted) }));
     assert!(world.listed().is_empty());
+}
+
+#[test]
+fn ax_41_an_operator_caps_what_a_subserver_asks_for() {
+    for (asked, most, granted) in [
+        (None, AuthScope::Read, AuthScope::Read),
+        (Some(AuthScope::Admin), AuthScope::Write, AuthScope::Write),
+        (Some(AuthScope::Read), AuthScope::Write, AuthScope::Read),
+        (None, AuthScope::Admin, AuthScope::Admin),
+    ] {
+        let policy = SegmentPolicy { proof: Demand::Never, most_scope: most, ..SegmentPolicy::default() };
+        let mut world = World::with(|settings| settings.policy = policy);
+        let session = world.register(1, Register { auth_scope: asked, ..plain(1, "a") }).unwrap().session;
+        let key = world.key("a");
+        assert_eq!(world.parent.session(key).unwrap().auth_scope, granted);
+        world.list("a", &["get", "set"]);
+        assert_eq!(world.listed().contains(&"a.set".to_owned()), granted >= AuthScope::Write);
+        // A cap that changes the permission holds at once; one that does not puts nobody out.
+        let mut settings = Settings::new(OWN);
+        settings.policy = SegmentPolicy { most_scope: AuthScope::Read, ..policy };
+        world.parent.handle_settings(at(world.now), settings);
+        world.drain();
+        assert_eq!(world.beat(1, &session).is_ok(), granted == AuthScope::Read, "{asked:?} {most:?}");
+    }
 }
 
 #[test]
