@@ -23,6 +23,9 @@ static uint8_t block;
 static uint8_t zero_follows;
 /* Number of the last call, once the gate has asked for the table; 0 before. */
 static uint8_t last;
+/* Mark of this start, never 0: the memory of a chip is anything when the power comes, and stays over a reset. A question from before has
+ * another mark, and does not count. */
+static uint8_t boot __attribute__((section(".noinit")));
 /* The answer in `out` is that of `last`. */
 static uint8_t is_kept;
 /* Place of the reader in `in`, and the end of the message. */
@@ -189,14 +192,15 @@ static uint8_t argument(uint8_t kind, stub_int_t *into)
 
 static void table(uint8_t first)
 {
-    uint8_t i, args, row = first;
+    uint8_t i, args, row, begun;
     const stub_tool_t *tool;
-    /* Rows that fit: the longest has 13 bytes, and 16 go to all else. */
+    /* Rows that fit: the longest has 13 bytes, and 22 go to all else. */
     if (first > stub_tool_count)
-        first = row = stub_tool_count;
-    while (row < stub_tool_count && row - first < (STUB_SIZE - 16) / 13)
+        first = stub_tool_count;
+    row = begun = first;
+    while (row < stub_tool_count && row - first < (STUB_SIZE - 22) / 13)
         row++;
-    begin(TABLE, 2 + (row < stub_tool_count), last);
+    begin(TABLE, 2 + (row < stub_tool_count) + !last + (begun != 0), last);
     put(6);
     put_head(0, STUB_SIZE);
     put(7);
@@ -213,12 +217,22 @@ static void table(uint8_t first)
         put(10);
         put_head(0, row);
     }
+    if (!last) {
+        put(11);
+        put_head(0, boot);
+    }
+    if (begun) {
+        put(12);
+        put_head(0, begun);
+    }
     is_kept = 0;
     send();
 }
 
 void stub_begin(void)
 {
+    if (!++boot)
+        boot = 1;
     table(0);
 }
 
@@ -270,7 +284,7 @@ static void call(uint8_t number, uint8_t seq)
         send();
 }
 
-/* Takes the message in `in`: its type, its map, and the members 1, 2 and 10 in their order. */
+/* Takes the message in `in`: its type, its map, and the members 1, 2, 10 and 11 in their order. */
 static void message(void)
 {
     uint8_t type = in[0], number = 0, seq = 0;
@@ -283,7 +297,7 @@ static void message(void)
         call(number, seq);
     else if (type == TABLE) {
         number = is_next(10) ? small() : 0;
-        if (!last)
+        if (!last && is_next(11) && small() == boot)
             last = seq;
         table(number);
     } else if (type == HEARTBEAT && seq) {

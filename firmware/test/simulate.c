@@ -52,7 +52,7 @@ int main(int count, char **words)
     avr_t *avr;
     uint32_t flags = 0;
     unsigned stack = 0xffff, turn = 0, idle = 0;
-    FILE *report;
+    FILE *report, *noise;
     if (count < 2 || elf_read_firmware(words[1], &image))
         return 2;
     avr = avr_make_mcu_by_name("atmega328p");
@@ -61,6 +61,11 @@ int main(int count, char **words)
     avr_init(avr);
     avr->frequency = 16000000;
     avr_load_firmware(avr, &image);
+    /* Memory is anything when the power comes. */
+    noise = fopen("/dev/urandom", "rb");
+    if (!noise || fread(avr->data + 0x100, 1, avr->ramend - 0xff, noise) != avr->ramend - 0xffu)
+        return 2;
+    fclose(noise);
     avr_ioctl(avr, AVR_IOCTL_UART_GET_FLAGS('0'), &flags);
     flags &= ~(AVR_UART_FLAG_STDIO | AVR_UART_FLAG_POLL_SLEEP);
     avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('0'), &flags);

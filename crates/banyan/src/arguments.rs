@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
     add, agent, approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import,
-    join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, token, tools, trace, tree, up,
+    join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, stub, token, tools, trace, tree,
+    up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -114,6 +115,8 @@ pub(crate) enum Command {
     Stdio(stdio::Stdio),
     /// End the running gate
     Stop(reload::Stop),
+    /// Work at the bench with parts behind a wire
+    Stub(stub::Stub),
     /// Say who may call: make, list or remove bearer tokens
     Token(token::Token),
     /// List tools, and what they cost a model
@@ -167,6 +170,7 @@ impl Command {
             Self::Status(command) => command.run(place, output),
             Self::Stdio(command) => command.run(place, output),
             Self::Stop(command) => command.run(place, output),
+            Self::Stub(command) => command.run(place, output),
             Self::Token(command) => command.run(place, output),
             Self::Tools(command) => command.run(place, output),
             Self::Trace(command) => command.run(place, output),

@@ -31,6 +31,7 @@ pub(crate) mod schema;
 pub(crate) mod secret;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod stub;
 pub(crate) mod token;
 pub(crate) mod tools;
 pub(crate) mod trace;

@@ -6,6 +6,7 @@ use agent::AgentPart;
 use config::{Section, Sections};
 use door::part::{GatePart, Ground, InstalledPart};
 use room::RoomPart;
+use stub::StubPart;
 
 /// The parts of a gate, beside MCP, links between gates and the administration, which every gate has.
 #[derive(Clone)]
@@ -17,7 +18,11 @@ pub struct PartList {
 /// The parts of the shipped gate.
 impl Default for PartList {
     fn default() -> Self {
-        Self { parts: Vec::new(), sections: Sections::default() }.with(RoomPart).with(AgentPart).with_section(equipment::DeviceSection)
+        Self { parts: Vec::new(), sections: Sections::default() }
+            .with(RoomPart)
+            .with(AgentPart)
+            .with(StubPart)
+            .with_section(equipment::DeviceSection)
     }
 }
 

@@ -5,7 +5,7 @@
 //! news go out as values. A driver has the wire, and names, schemas and JSON are left to the gate.
 //!
 //! [`frame`] finds frames in the bytes of a wire, for profile B, and [`fixed`] for profile A. [`cbor`] has the values, [`message`] the
-//! messages of profile B, [`table`] the tools that a part lists. [`session`] holds a conversation with a part.
+//! messages of profile B, [`table`] the tools of a part. [`session`] holds a conversation with a part, and [`part`] is the far side of a wire.
 
 #![no_std]
 
@@ -17,5 +17,6 @@ mod cobs;
 pub mod fixed;
 pub mod frame;
 pub mod message;
+pub mod part;
 pub mod session;
 pub mod table;

@@ -37,6 +37,8 @@ mod key {
     pub(super) const VERSION: i64 = 8;
     pub(super) const DEVICE: i64 = 9;
     pub(super) const NEXT: i64 = 10;
+    pub(super) const BOOT: i64 = 11;
+    pub(super) const FIRST: i64 = 12;
 }
 
 /// A message from the gate or a part.
@@ -48,8 +50,8 @@ pub enum PartMessage {
     Answer { seq: u8, result: Value },
     /// Part to gate: a negative code, and a text.
     Failure { seq: u8, code: i64, text: Option<String> },
-    /// Gate to part: shows the table from this row on. A part that has started anew takes `seq` for the last number used.
-    Ask { seq: Option<u8>, first: u8 },
+    /// Gate to part: shows the table from this row on. A part that has started anew, and gave `boot` then, takes `seq` for the last number.
+    Ask { seq: Option<u8>, first: u8, boot: Option<u8> },
     /// Part to gate: a page of the table.
     Table(TablePage),
     /// Either way.
@@ -61,6 +63,10 @@ pub enum PartMessage {
 pub struct TablePage {
     /// Number of the last call that the part has taken; `None` from a part that has started anew and was not asked yet.
     pub last: Option<u8>,
+    /// Mark of the start, from a part that was not asked since: a question from before has another.
+    pub boot: Option<u8>,
+    /// Rows before the page: a late page is never taken for another.
+    pub first: u8,
     pub table: PartTable,
     /// First row of the next page.
     pub next: Option<u8>,
@@ -111,7 +117,7 @@ impl PartMessage {
             kind::TABLE => {
                 let first = map.member(key::NEXT).map_or(Some(0), Value::byte).ok_or(PartMessageError::Member("first row"))?;
                 let seq = map.member(key::SEQ).map(|_| seq(&map)).transpose()?;
-                Ok(Self::Ask { seq, first })
+                Ok(Self::Ask { seq, first, boot: boot(&map)? })
             }
             kind::HEARTBEAT => Ok(Self::Heartbeat { seq: seq(&map)? }),
             other => Err(PartMessageError::Kind(other)),
@@ -138,12 +144,13 @@ impl PartMessage {
                 };
                 (kind::RESPONSE, alloc::vec![(key::SEQ, number(*seq)), (key::ERROR, error)])
             }
-            Self::Ask { seq: None, first: 0 } => return alloc::vec![kind::TABLE],
-            Self::Ask { seq, first } => {
+            Self::Ask { seq: None, first: 0, boot: None } => return alloc::vec![kind::TABLE],
+            Self::Ask { seq, first, boot } => {
                 let mut members: Vec<(i64, Value)> = seq.iter().map(|seq| (key::SEQ, number(*seq))).collect();
                 if *first != 0 {
                     members.push((key::NEXT, number(*first)));
                 }
+                members.extend(boot.iter().map(|boot| (key::BOOT, number(*boot))));
                 (kind::TABLE, members)
             }
             Self::Table(page) => (kind::TABLE, page.members()),
@@ -165,8 +172,17 @@ impl TablePage {
             members.push((key::DEVICE, Value::Bytes(self.table.device.clone())));
         }
         members.extend(self.next.iter().map(|next| (key::NEXT, Value::Int((*next).into()))));
+        members.extend(self.boot.iter().map(|boot| (key::BOOT, Value::Int((*boot).into()))));
+        if self.first != 0 {
+            members.push((key::FIRST, Value::Int(self.first.into())));
+        }
         members
     }
+}
+
+/// Checks that a number comes after another, on the circle of numbers.
+pub fn is_newer(seq: u8, last: u8) -> bool {
+    matches!(seq.wrapping_sub(last), 1..=127)
 }
 
 /// Splits a message into its type and its map; a type alone has an empty map.
@@ -184,6 +200,10 @@ fn parts(bytes: &[u8]) -> Result<(u8, Value), PartMessageError> {
 
 fn seq(map: &Value) -> Result<u8, PartMessageError> {
     map.member(key::SEQ).and_then(Value::byte).filter(|seq| *seq != 0).ok_or(PartMessageError::Member("number"))
+}
+
+fn boot(map: &Value) -> Result<Option<u8>, PartMessageError> {
+    map.member(key::BOOT).map(|boot| boot.byte().filter(|boot| *boot != 0).ok_or(PartMessageError::Member("mark of the start"))).transpose()
 }
 
 fn call(map: &Value) -> Result<PartMessage, PartMessageError> {
@@ -246,8 +266,9 @@ fn page(map: &Value) -> Result<TablePage, PartMessageError> {
     }
     let next =
         map.member(key::NEXT).map(|next| next.byte().filter(|next| *next != 0).ok_or(PartMessageError::Member("next page"))).transpose()?;
+    let first = map.member(key::FIRST).map_or(Some(0), Value::byte).ok_or(PartMessageError::Member("first row"))?;
     let last = map.member(key::SEQ).map(|_| seq(map)).transpose()?;
-    Ok(TablePage { last, table, next })
+    Ok(TablePage { last, boot: boot(map)?, first, table, next })
 }
 
 #[cfg(test)]
@@ -262,7 +283,7 @@ mod tests {
         let calls: [(&[u8], PartMessage); 3] = [
             (&[1, 0xa2, 1, 1, 2, 7], PartMessage::Call { tool: 1, seq: 7, arguments: vec![] }),
             (&[1, 0xa3, 1, 2, 2, 8, 3, 0xa1, 0, 1], PartMessage::Call { tool: 2, seq: 8, arguments: vec![Value::Int(1)] }),
-            (&[3], PartMessage::Ask { seq: None, first: 0 }),
+            (&[3], PartMessage::Ask { seq: None, first: 0, boot: None }),
         ];
         for (bytes, message) in calls {
             assert_eq!(PartMessage::from_gate(bytes).as_ref(), Ok(&message));
@@ -286,10 +307,16 @@ mod tests {
             TableRow { tool: 1, answer: ValueKind::Map, arguments: vec![] },
             TableRow { tool: 2, answer: ValueKind::Map, arguments: vec![ValueKind::Uint] },
         ];
-        let page = TablePage { last: None, table: PartTable { most_bytes: 96, rows, device: vec![] }, next: None };
+        let page = TablePage { last: None, boot: None, first: 0, table: PartTable { most_bytes: 96, rows, device: vec![] }, next: None };
         assert_eq!(PartMessage::from_part(&bytes), Ok(PartMessage::Table(page.clone())));
         assert_eq!(PartMessage::Table(page.clone()).write(), bytes);
-        let page = TablePage { last: Some(9), table: PartTable { device: b"lamp".to_vec(), ..page.table }, next: Some(2) };
+        let page = TablePage {
+            last: Some(9),
+            boot: Some(5),
+            first: 3,
+            table: PartTable { device: b"lamp".to_vec(), ..page.table },
+            next: Some(2),
+        };
         assert_eq!(PartMessage::from_part(&PartMessage::Table(page.clone()).write()), Ok(PartMessage::Table(page)));
     }
 

@@ -7,13 +7,15 @@ mod outcome;
 mod wire;
 
 #[cfg(test)]
+mod faulty;
+#[cfg(test)]
 mod tests;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::message::{ASK_FIRST, TablePage};
+use crate::message::{ASK_FIRST, TablePage, is_newer};
 use crate::table::PartTable;
 
 pub use self::outcome::{CallEnd, NeverRan, Unknown};
@@ -24,6 +26,8 @@ use self::wire::{PartSignal, PartWire};
 pub const MOST_TRIES: u8 = 3;
 /// Unanswered questions after which a part counts as silent.
 pub const MOST_MISSES: u8 = 3;
+/// Starts of a part in a row that are answered at once; the others wait for the next question.
+const MOST_STARTS: u8 = 8;
 /// Messages without sense, and none with sense between them, after which a part counts as babbling.
 pub const MOST_BABBLE: u32 = 100;
 
@@ -125,6 +129,10 @@ pub struct PartSession {
     seq: u8,
     /// Agreed with the part at least once.
     is_numbered: bool,
+    /// Mark of the part's last start.
+    boot: Option<u8>,
+    /// Marks since the part last agreed.
+    starts: u8,
     phase: PartTurn,
     standing: PartStanding,
     table: Option<PartTable>,
@@ -143,6 +151,8 @@ impl PartSession {
             seq: settings.seq.max(1),
             settings,
             is_numbered: false,
+            boot: None,
+            starts: 0,
             phase: PartTurn::Closed,
             standing: PartStanding::Opening,
             table: None,
@@ -301,9 +311,24 @@ impl PartSession {
     }
 
     fn hear_page(&mut self, page: TablePage, now: Duration) {
+        let is_known = page.boot.is_none() || page.boot == self.boot;
+        let is_asking = matches!(self.phase, PartTurn::Asking { .. });
+        // The greeting of a start that was agreed about since: late, or sent twice.
+        if page.last.is_none() && page.boot.is_some() && is_known && !is_asking {
+            return self.stray();
+        }
+        if page.last.is_none() {
+            self.boot = page.boot.or(self.boot);
+        }
         match (core::mem::replace(&mut self.phase, PartTurn::Closed), page.last) {
-            // The part was not asked since its start: the question is on its way, or has just been lost.
-            (PartTurn::Asking { misses, table, due }, None) => self.phase = PartTurn::Asking { misses, table, due },
+            // The question with the mark of this start is on its way, or has just been lost.
+            (PartTurn::Asking { misses, table, due }, None) if is_known || self.starts >= MOST_STARTS => {
+                self.phase = PartTurn::Asking { misses, table, due };
+            }
+            (PartTurn::Asking { misses, .. }, None) => {
+                self.starts = self.starts.saturating_add(1);
+                self.ask(misses, now);
+            }
             (PartTurn::Calling { flight, .. }, None) => self.started_anew(flight, false, now),
             (PartTurn::Resting { .. } | PartTurn::Beating { .. }, None) => self.ask(0, now),
             (PartTurn::Asking { table, .. }, Some(last)) => self.hear_rows(table, last, page, now),
@@ -316,8 +341,10 @@ impl PartSession {
 
     /// Takes a page of the table that was asked for.
     fn hear_rows(&mut self, mut table: PartTable, last: u8, page: TablePage, now: Duration) {
+        // A page that came twice, or late, goes on where no other ended.
+        let goes_on = usize::from(page.first) == table.rows.len();
         (table.most_bytes, table.device) = (page.table.most_bytes, page.table.device);
-        let is_new = page.table.rows.into_iter().all(|row| table.add(row));
+        let is_new = goes_on && page.table.rows.into_iter().all(|row| table.add(row));
         let listed = u8::try_from(table.rows.len()).unwrap_or(u8::MAX);
         match page.next {
             None if is_new => {
@@ -332,7 +359,6 @@ impl PartSession {
                 self.agreed(now);
             }
             Some(next) if is_new && next == listed => self.ask_page(0, table, now),
-            // A page that came twice, or a table that does not go on where it ended.
             _ => {
                 self.stray();
                 self.phase = PartTurn::Asking { misses: 0, table: PartTable::default(), due: add(now, FIRST_PAUSE) };
@@ -367,6 +393,7 @@ impl PartSession {
     }
 
     fn agreed(&mut self, now: Duration) {
+        self.starts = 0;
         self.stand(PartStanding::Alive);
         self.go_on(now);
     }
@@ -387,7 +414,7 @@ impl PartSession {
     fn send(&mut self, mut flight: Flight, seq: u8, now: Duration) {
         let bytes = self.wire.call(&flight.order, seq, flight.tries > 0);
         let both_ways = self.wire_time(bytes.len().saturating_add(self.wire.longest_answer()));
-        let patience = both_ways.saturating_mul(2).saturating_add(flight.order.work).saturating_add(GRACE);
+        let patience = patience(both_ways, flight.order.work);
         self.steps.push_back(PartStep::Send(bytes));
         flight.tries = flight.tries.saturating_add(1);
         self.phase = PartTurn::Calling { flight, seq, due: add(now, patience) };
@@ -402,7 +429,7 @@ impl PartSession {
         if !self.wire.lists_tools() {
             self.next_seq();
         }
-        self.steps.push_back(PartStep::Send(self.wire.ask(self.seq, first)));
+        self.steps.push_back(PartStep::Send(self.wire.ask(self.seq, first, self.boot)));
         let pause = FIRST_PAUSE.saturating_mul(1 << misses.min(5)).min(LONGEST_PAUSE);
         let due = add(now, pause.saturating_add(self.wire_time(self.wire.longest_answer())));
         self.phase = PartTurn::Asking { misses, table, due };
@@ -445,9 +472,9 @@ impl PartSession {
     }
 }
 
-/// Checks that a number comes after another, on the circle of numbers.
-pub fn is_newer(seq: u8, last: u8) -> bool {
-    matches!(seq.wrapping_sub(last), 1..=127)
+/// Patience with a single try of a call, whose frames take `both_ways` on the wire and whose tool works for `work`.
+pub fn patience(both_ways: Duration, work: Duration) -> Duration {
+    both_ways.saturating_mul(2).saturating_add(work).saturating_add(GRACE)
 }
 
 fn add(now: Duration, length: Duration) -> Duration {

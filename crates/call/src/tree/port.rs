@@ -45,12 +45,23 @@ pub struct OutgoingRequest<'a> {
     pub limit: Option<Duration>,
     /// Members to add to a result that may be poured; `None` for a result wanted whole.
     pub pour: Option<&'static [Member]>,
+    /// Somebody has agreed to the call, which leaves once.
+    pub is_agreed: bool,
 }
 
 impl<'a> OutgoingRequest<'a> {
     /// Makes a request without headers and tracing.
     pub fn plain(method: &'a str, params: impl Into<Object>) -> Self {
-        Self { method, params: Cow::Owned(params.into()), name: None, param_headers: Vec::new(), trace: None, limit: None, pour: None }
+        Self {
+            method,
+            params: Cow::Owned(params.into()),
+            name: None,
+            param_headers: Vec::new(),
+            trace: None,
+            limit: None,
+            pour: None,
+            is_agreed: false,
+        }
     }
 }
 

@@ -68,6 +68,7 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
             trace,
             limit: Some(limit(resolved)),
             pour: adapt::lacking(resolved, era),
+            is_agreed: cleared.is_gated(),
         };
         let answer = attempt(cleared, lease, &out, back).await?;
         if resolved.caller.era == Era::Initialize

@@ -33,6 +33,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("room", 11),
     ("mcp", 11),
     ("agent", 11),
+    ("stub", 11),
     ("mesh", 12),
     ("gateway", 13),
     ("banyan", 14),

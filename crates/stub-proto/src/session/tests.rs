@@ -32,7 +32,12 @@ fn table(count: u8) -> PartTable {
 }
 
 fn page(last: Option<u8>) -> PartMessage {
-    PartMessage::Table(TablePage { last, table: table(2), next: None })
+    started(last, 77)
+}
+
+/// A page, with the mark of a start where the part was not asked since.
+fn started(last: Option<u8>, boot: u8) -> PartMessage {
+    PartMessage::Table(TablePage { last, boot: last.is_none().then_some(boot), first: 0, table: table(2), next: None })
 }
 
 /// A conversation with a hand that plays the part.
@@ -120,17 +125,19 @@ fn answer(seq: u8) -> PartMessage {
 #[test]
 fn ax_74_a_part_is_asked_until_it_answers() {
     let mut play = Play::new(Profile::Described);
-    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 0 }]);
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 0, boot: None }]);
     for misses in 1..10 {
         play.wait();
         let (sent, others) = play.split();
-        assert_eq!(sent, [PartMessage::Ask { seq: Some(200), first: 0 }]);
+        assert_eq!(sent, [PartMessage::Ask { seq: Some(200), first: 0, boot: None }]);
         assert_eq!(others.contains(&PartStep::Standing(PartStanding::Silent)), misses == MOST_MISSES.into(), "{misses}");
     }
     assert!(play.session.due().expect("a timer") - play.now <= LONGEST_PAUSE + ms(100));
     // It has started anew, and hears the next question.
     play.say(&page(None));
-    assert_eq!(play.steps(), []);
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 0, boot: Some(77) }]);
+    play.say(&page(None));
+    assert_eq!(play.steps(), [], "the question with its mark is on its way");
     play.say(&page(Some(200)));
     assert_eq!(play.steps(), [PartStep::Table(table(2)), PartStep::Standing(PartStanding::Alive)]);
 }
@@ -141,9 +148,15 @@ fn ax_73_a_long_table_is_asked_page_by_page() {
     play.steps();
     let mut first = table(3);
     let rest = first.rows.split_off(2);
-    play.say(&PartMessage::Table(TablePage { last: Some(9), table: first, next: Some(2) }));
-    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 2 }]);
-    play.say(&PartMessage::Table(TablePage { last: Some(9), table: PartTable { rows: rest, ..table(0) }, next: None }));
+    play.say(&PartMessage::Table(TablePage { last: Some(9), boot: None, first: 0, table: first, next: Some(2) }));
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 2, boot: None }]);
+    play.say(&PartMessage::Table(TablePage {
+        last: Some(9),
+        boot: None,
+        first: 2,
+        table: PartTable { rows: rest, ..table(0) },
+        next: None,
+    }));
     assert_eq!(play.steps(), [PartStep::Table(table(3)), PartStep::Standing(PartStanding::Alive)]);
     assert_eq!(play.call(order(1, false)), 10, "numbers go on from the part's last");
 }
@@ -167,7 +180,7 @@ fn ax_74_an_actuator_call_leaves_once() {
     play.call(order(1, false));
     play.wait();
     let (sent, others) = play.split();
-    assert_eq!(sent, [PartMessage::Ask { seq: Some(201), first: 0 }], "and the part is asked how far it is");
+    assert_eq!(sent, [PartMessage::Ask { seq: Some(201), first: 0, boot: None }], "and the part is asked how far it is");
     assert_eq!(others, [PartStep::Done { id: 1, outcome: CallEnd::Unknown(Unknown::NoAnswer { tries: 1 }) }]);
     play.say(&page(Some(201)));
     assert_eq!(play.call(order(2, false)), 202);
@@ -191,7 +204,7 @@ fn a_part_started_anew_is_asked_before_a_call() {
     let mut play = Play::alive();
     let seq = play.call(order(1, false));
     play.say(&PartMessage::Failure { seq, code: ASK_FIRST, text: None });
-    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(seq), first: 0 }]);
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(seq), first: 0, boot: None }]);
     play.say(&page(Some(seq)));
     let sent = play.sent();
     assert!(matches!(sent.as_slice(), [PartMessage::Call { seq: next, .. }] if *next == seq + 1), "it did not run: {sent:?}");
@@ -209,6 +222,8 @@ fn a_reboot_during_a_call_leaves_its_outcome_unknown() {
     play.steps();
     play.call(order(2, true));
     play.say(&page(None));
+    assert_eq!((play.steps(), play.session.tally().stray), (vec![], 1), "a greeting of the start before");
+    play.say(&started(None, 78));
     assert!(matches!(play.sent().as_slice(), [PartMessage::Ask { .. }]));
     play.say(&page(Some(202)));
     assert!(matches!(play.sent().as_slice(), [PartMessage::Call { seq: 203, .. }]), "what may run twice goes again");

@@ -108,11 +108,11 @@ impl PartWire {
     }
 
     /// Bytes of the question for the table, or for a sign of life.
-    pub(crate) fn ask(&self, seq: u8, first: u8) -> Vec<u8> {
+    pub(crate) fn ask(&self, seq: u8, first: u8, boot: Option<u8>) -> Vec<u8> {
         let mut bytes = self.flush();
         match self {
             Self::Fixed { .. } => bytes.extend(self.heartbeat(seq)),
-            Self::Described { .. } => bytes.extend(frame(&PartMessage::Ask { seq: Some(seq), first }.write())),
+            Self::Described { .. } => bytes.extend(frame(&PartMessage::Ask { seq: Some(seq), first, boot }.write())),
         }
         bytes
     }

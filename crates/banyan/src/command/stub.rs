@@ -1,0 +1,138 @@
+//! `banyan stub`: parts behind a wire, at the bench: which ports there are, what a part lists, what it sends. A gate that holds a port keeps
+//! it; these commands open a port of their own. Does not decide who may call.
+
+mod add;
+mod simulate;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use stub::line::{LineCall, PartLine, answered};
+use stub::section::SPEED;
+use stub::settings::StubSettings;
+use stub::{port, values};
+use stub_proto::session::Profile;
+use stub_proto::table::PartTable;
+
+use crate::arguments::Place;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::printable::printable;
+use crate::{document, threads};
+
+/// Serves the bench of whoever builds a part.
+#[derive(Args)]
+pub(crate) struct Stub {
+    #[command(subcommand)]
+    action: StubCommand,
+}
+
+#[derive(Subcommand)]
+enum StubCommand {
+    /// Ask a part for its table, and write it into the configuration
+    Add(add::AddedStub),
+    /// Call a tool of a part in the configuration over its wire, without a gate: no rule, no approval and no record
+    Call {
+        /// Name of the part
+        name: String,
+        /// Name of the tool
+        tool: String,
+        /// Arguments, a JSON object
+        #[arg(default_value = "{}")]
+        arguments: String,
+    },
+    /// List the serial ports of this machine
+    Scan,
+    /// Be a part in software on a pseudo-terminal: the lamp of firmware/examples/lamp
+    Simulate {
+        /// Path that shall lead to the pseudo-terminal
+        #[arg(long)]
+        link: Option<std::path::PathBuf>,
+    },
+    /// Show what a part sends, a line a message
+    Watch {
+        #[command(flatten)]
+        wire: BenchWire,
+        /// Show the bytes too
+        #[arg(long)]
+        hex: bool,
+    },
+}
+
+/// A wire to a part.
+#[derive(Args, Clone)]
+struct BenchWire {
+    /// Serial port
+    #[arg(long)]
+    port: String,
+    /// Bits a second
+    #[arg(long, default_value_t = SPEED)]
+    speed: u32,
+}
+
+impl Stub {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        match &self.action {
+            StubCommand::Add(added) => added.run(place, output),
+            StubCommand::Call { name, tool, arguments } => call(name, tool, arguments, place, output),
+            StubCommand::Scan => scan(output),
+            StubCommand::Simulate { link } => simulate::run(link.as_deref(), output),
+            StubCommand::Watch { wire, hex } => threads::wait(watch::run(wire, *hex, output))?,
+        }
+    }
+}
+
+fn scan(output: &Output) -> Result<(), Failure> {
+    let ports = port::list().map_err(|error| Failure::Failed(format!("the serial ports can't be listed: {error}")))?;
+    if output.wants_json() {
+        return output.json(&json!({ "ports": ports }));
+    }
+    if ports.is_empty() {
+        output.remark("no serial port: plug the part in, and look if you may read its port (group `dialout` on Linux)");
+    }
+    ports.iter().try_for_each(|port| output.line(&printable(&port.to_string_lossy())))
+}
+
+/// Settings for a conversation with a part of profile B that has no tools by name yet.
+fn unnamed(wire: &BenchWire) -> StubSettings {
+    let (port, speed) = (wire.port.clone(), wire.speed);
+    StubSettings { port, speed, profile: Profile::Described, heartbeat: Duration::from_secs(5), tools: Vec::new() }
+}
+
+/// Opens a wire and waits for the part.
+async fn connected(settings: &StubSettings) -> Result<(Arc<PartLine>, Option<PartTable>), Failure> {
+    let opened = port::open(&settings.port, settings.speed)
+        .map_err(|error| Failure::NotFound(format!("the port {} can't be opened: {error}", printable(&settings.port))))?;
+    let line = Arc::new(PartLine::start(opened, settings, None));
+    let state = answered(&line).await.map_err(|why| Failure::Failed(format!("at {}: {why}", printable(&settings.port))))?;
+    Ok((line, state.table))
+}
+
+fn call(name: &str, tool: &str, arguments: &str, place: &Place, output: &Output) -> Result<(), Failure> {
+    let config = document::Document::open(place)?.parsed()?;
+    let settings = config.mounts.values().find(|mount| mount.name.as_str() == name).and_then(|mount| match &mount.transport {
+        config::resolved::Transport::Family(family) => family.settings::<StubSettings>().cloned(),
+        config::resolved::Transport::Http(_) | config::resolved::Transport::Sse(_) | config::resolved::Transport::Stdio(_) => None,
+    });
+    let settings = settings.ok_or_else(|| Failure::NotFound(format!("there is no section [stub.{}]", printable(name))))?;
+    let found = settings.tools.iter().find(|known| known.name == tool);
+    let found = found.ok_or_else(|| Failure::NotFound(format!("[stub.{name}] has no tool `{}`", printable(tool))))?;
+    let arguments: Map<String, Value> =
+        serde_json::from_str(arguments).map_err(|error| Failure::Usage(format!("the arguments are no JSON object: {error}")))?;
+    let content = values::content(found, settings.profile, &arguments).map_err(Failure::Usage)?;
+    let end = threads::wait(async {
+        let (line, _) = connected(&settings).await?;
+        let call = LineCall { tool: found.id, content, is_repeatable: found.is_repeatable(), work: found.work };
+        let end = match line.call(call) {
+            Ok(mut pending) => pending.finished().await,
+            Err(end) => end,
+        };
+        line.close().await;
+        Ok::<_, Failure>(end)
+    })??;
+    let result = values::result(found, &end).map_err(|why| Failure::ToolFailed(format!("the answer {why}: {end:?}")))?;
+    output.json(&result)
+}

@@ -1,0 +1,199 @@
+//! Thousands of calls over a wire that loses, flips, doubles, delays and reorders frames, to a part that loses its power. The judge is the
+//! part's own counter. Has no clock but the session's.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cbor::Value;
+use crate::part::SoftwarePart;
+use crate::table::{TableRow, ValueKind};
+
+/// Random numbers of a test (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+/// Frames in flight, each with the time of its arrival.
+type Flying = Vec<(Duration, Vec<u8>)>;
+
+struct FaultyWorld {
+    session: PartSession,
+    part: SoftwarePart,
+    ran: Arc<[AtomicU32]>,
+    boot: u8,
+    dice: Dice,
+    down: Flying,
+    up: Flying,
+    now: Duration,
+    ends: Vec<(u64, CallEnd)>,
+}
+
+const CALLS: usize = 400;
+/// More than a page holds.
+const TOOLS: u8 = 4;
+
+fn part(ran: &Arc<[AtomicU32]>, boot: u8) -> (SoftwarePart, Vec<u8>) {
+    let rows = (1..=TOOLS).map(|tool| TableRow { tool, answer: ValueKind::Int, arguments: vec![ValueKind::Uint] }).collect();
+    let ran = Arc::clone(ran);
+    let run = move |_: u8, arguments: &[Value]| {
+        let Some(Value::Int(id)) = arguments.first() else { return Err(-32602) };
+        ran[usize::try_from(*id).expect("an id")].fetch_add(1, Ordering::Relaxed);
+        Ok(Value::Int(*id))
+    };
+    SoftwarePart::start(PartTable { most_bytes: 64, rows, device: vec![] }, boot, Box::new(run))
+}
+
+impl FaultyWorld {
+    fn new(seed: u64) -> Self {
+        let ran: Arc<[AtomicU32]> = (0..CALLS).map(|_| AtomicU32::new(0)).collect();
+        let settings =
+            SessionSettings { profile: Profile::Described, speed: 115_200, heartbeat: Duration::from_secs(5), most_waiting: 4, seq: 1 };
+        let (part, hello) = part(&ran, 1);
+        let mut world = Self {
+            session: PartSession::new(SessionSettings { seq: u8::try_from(seed % 255).expect("a byte") + 1, ..settings }),
+            part,
+            ran,
+            boot: 1,
+            dice: Dice(seed | 1),
+            down: vec![],
+            up: vec![(Duration::ZERO, hello)],
+            now: Duration::ZERO,
+            ends: vec![],
+        };
+        world.session.open(Duration::ZERO);
+        world
+    }
+
+    /// Puts a frame on the wire, one in six with a fault.
+    fn put(dice: &mut Dice, flying: &mut Flying, now: Duration, mut bytes: Vec<u8>) {
+        let late = now + Duration::from_millis(1);
+        match dice.roll(36) {
+            0 => {}
+            1 => {
+                let at = usize::try_from(dice.roll(8 * bytes.len() as u64)).expect("small");
+                bytes[at / 8] ^= 1 << (at % 8);
+                flying.push((late, bytes));
+            }
+            2 => flying.extend([(late, bytes.clone()), (late, bytes)]),
+            3 => {
+                bytes.truncate(bytes.len() / 2);
+                flying.push((late, bytes));
+            }
+            4 => flying.push((add(now, Duration::from_millis(dice.roll(700))), bytes)),
+            5 => flying.extend([(late, bytes.clone()), (add(now, Duration::from_millis(dice.roll(700))), bytes)]),
+            _ => flying.push((late, bytes)),
+        }
+    }
+
+    fn carry(&mut self) {
+        while let Some(step) = self.session.step() {
+            match step {
+                PartStep::Send(bytes) => Self::put(&mut self.dice, &mut self.down, self.now, bytes),
+                PartStep::Done { id, outcome } => self.ends.push((id, outcome)),
+                PartStep::Table(table) => assert_eq!(table.rows.len(), usize::from(TOOLS), "a table of half the pages"),
+                PartStep::Standing(_) => {}
+            }
+        }
+    }
+
+    /// Goes on to the next arrival or timer.
+    fn go_on(&mut self) {
+        self.carry();
+        let arrivals = self.down.iter().chain(&self.up).map(|(at, _)| *at);
+        self.now = arrivals.chain(self.session.due()).min().expect("a timer").max(self.now);
+        let now = self.now;
+        let due = |flying: &mut Flying| -> Vec<Vec<u8>> {
+            let (due, later) = core::mem::take(flying).into_iter().partition(|(at, _)| *at <= now);
+            *flying = later;
+            let due: Flying = due;
+            due.into_iter().map(|(_, bytes)| bytes).collect()
+        };
+        for bytes in due(&mut self.down) {
+            let answer = self.part.push(&bytes);
+            if !answer.is_empty() {
+                Self::put(&mut self.dice, &mut self.up, now, answer);
+            }
+        }
+        for bytes in due(&mut self.up) {
+            self.session.received(&bytes, now);
+        }
+        self.session.pass(now);
+        self.carry();
+    }
+
+    fn lose_power(&mut self) {
+        self.boot = self.boot % 255 + 1;
+        let (part, hello) = part(&self.ran, self.boot);
+        self.part = part;
+        Self::put(&mut self.dice, &mut self.up, self.now, hello);
+    }
+}
+
+fn judged(seed: u64, loses_power: bool) -> Result<(usize, usize), TestCaseError> {
+    let mut world = FaultyWorld::new(seed);
+    for id in 0..CALLS as u64 {
+        let order = Order {
+            id,
+            tool: 1,
+            content: Content::Values(vec![Value::Int(id.cast_signed())]),
+            is_repeatable: id % 3 == 0,
+            work: Duration::from_millis(5),
+        };
+        world.session.call(order, world.now);
+        if loses_power && world.dice.roll(20) == 0 {
+            world.lose_power();
+        }
+        while world.ends.len() as u64 <= id {
+            world.go_on();
+        }
+    }
+    for _ in 0..50 {
+        world.go_on();
+    }
+    let (mut done, mut unknown) = (0, 0);
+    for (id, end) in &world.ends {
+        let ran = world.ran[usize::try_from(*id).expect("an id")].load(Ordering::Relaxed);
+        let most = if id % 3 == 0 && loses_power { u32::from(MOST_TRIES) } else { 1 };
+        prop_assert!(ran <= most, "seed {}: call {} ran {} times: {:?}", seed, id, ran, end);
+        match end {
+            CallEnd::Values(value) => {
+                prop_assert_eq!(value, &Value::Int(id.cast_signed()));
+                prop_assert!(ran >= 1, "seed {}: call {} was answered, and did not run", seed, id);
+                done += 1;
+            }
+            CallEnd::NeverRan(why) => prop_assert_eq!(ran, 0, "seed {}: call {} {:?}", seed, id, why),
+            CallEnd::Unknown(_) => unknown += 1,
+            CallEnd::Raw(_) | CallEnd::Failed { .. } => prop_assert!(false, "{:?}", end),
+        }
+    }
+    prop_assert_eq!(world.ends.len(), CALLS);
+    Ok((done, unknown))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn ax_74_no_fault_of_a_wire_runs_a_call_twice(seed in 1u64..u64::MAX) {
+        let (done, _) = judged(seed, false)?;
+        prop_assert!(done > CALLS / 4, "seed {}: only {} were done", seed, done);
+    }
+
+    #[test]
+    fn ax_74_no_loss_of_power_runs_a_call_twice(seed in 1u64..u64::MAX) {
+        judged(seed, true)?;
+    }
+}

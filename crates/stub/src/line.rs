@@ -1,0 +1,282 @@
+//! The task that owns a port and the conversation on it. What is sent when, the conversation decides; names and JSON are not known here.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use banyan_model::{Machine, Now};
+use runtime::clock::{self, SystemClock};
+use runtime::drive::{self, Driver};
+use serial2_tokio::SerialPort;
+use stub_proto::session::{CallEnd, Content, NeverRan, Order, PartSession, PartStanding, PartStep, SessionSettings, Unknown, WireTally};
+use stub_proto::table::PartTable;
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
+
+use crate::settings::StubSettings;
+
+/// Calls that wait for the one under way, at a part.
+pub const MOST_WAITING: usize = 16;
+
+/// Bytes that are read at once.
+const READ: usize = 512;
+/// Patience with a port that takes no bytes.
+const WRITE: Duration = Duration::from_secs(5);
+
+/// News of a part.
+#[derive(Clone, Debug, Default)]
+pub struct LineState {
+    pub standing: Option<PartStanding>,
+    pub table: Option<PartTable>,
+    /// Reason for the end of the line.
+    pub over: Option<String>,
+    pub tally: WireTally,
+}
+
+/// A line to a part, which ends when nobody holds it.
+#[derive(Debug)]
+pub struct PartLine {
+    jobs: mpsc::Sender<LineJob>,
+    state: watch::Receiver<LineState>,
+    next: AtomicU64,
+}
+
+/// A call for a part, without a name on the line.
+#[derive(Debug)]
+pub struct LineCall {
+    pub tool: u8,
+    pub content: Content,
+    pub is_repeatable: bool,
+    pub work: Duration,
+}
+
+#[derive(Debug)]
+enum LineJob {
+    Call(Order, oneshot::Sender<CallEnd>),
+    Cancel(u64),
+    Close,
+}
+
+/// A call that has been handed to the line.
+#[derive(Debug)]
+pub struct PendingCall {
+    id: u64,
+    end: oneshot::Receiver<CallEnd>,
+}
+
+impl PartLine {
+    /// Begins a conversation on an open port. `key` is let go of when the port is closed.
+    pub fn start(port: SerialPort, settings: &StubSettings, key: Option<OwnedMutexGuard<()>>) -> Self {
+        let (jobs, taken) = mpsc::channel(2 * MOST_WAITING);
+        let (news, state) = watch::channel(LineState::default());
+        let session = PartSession::new(SessionSettings {
+            profile: settings.profile,
+            speed: settings.speed,
+            heartbeat: settings.heartbeat,
+            most_waiting: MOST_WAITING,
+            seq: runtime::random::bytes::<1>()[0],
+        });
+        let machine = PartMachine { session, began: clock::now() };
+        let driver = LineDriver { machine, port, jobs: taken, news, ends: BTreeMap::new(), buffer: [0; READ] };
+        tokio::spawn(async move {
+            driver.run().await;
+            drop(key);
+        });
+        Self { jobs, state, next: AtomicU64::new(1) }
+    }
+
+    /// News of the part, now and later.
+    pub fn state(&self) -> watch::Receiver<LineState> {
+        self.state.clone()
+    }
+
+    /// Hands a call in.
+    pub fn call(&self, call: LineCall) -> Result<PendingCall, CallEnd> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (done, end) = oneshot::channel();
+        let LineCall { tool, content, is_repeatable, work } = call;
+        let order = Order { id, tool, content, is_repeatable, work };
+        match self.jobs.try_send(LineJob::Call(order, done)) {
+            Ok(()) => Ok(PendingCall { id, end }),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(CallEnd::NeverRan(NeverRan::Full { waiting: MOST_WAITING })),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(CallEnd::NeverRan(NeverRan::Silent)),
+        }
+    }
+
+    /// Takes a call back, if it has not left.
+    pub async fn cancel(&self, id: u64) {
+        drop(self.jobs.send(LineJob::Cancel(id)).await);
+    }
+
+    /// Ends the conversation.
+    pub async fn close(&self) {
+        drop(self.jobs.send(LineJob::Close).await);
+        let mut state = self.state.clone();
+        // An error says that the task is gone.
+        drop(state.wait_for(|state| state.over.is_some()).await);
+    }
+}
+
+impl PendingCall {
+    /// Name of the call on its line.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Waits for the end.
+    pub async fn finished(&mut self) -> CallEnd {
+        (&mut self.end).await.unwrap_or(CallEnd::Unknown(Unknown::WireLost))
+    }
+}
+
+/// A conversation with the clock of this machine.
+#[derive(Debug)]
+struct PartMachine {
+    session: PartSession,
+    began: Instant,
+}
+
+impl PartMachine {
+    fn since(&self, now: Now) -> Duration {
+        now.instant.saturating_duration_since(self.began)
+    }
+}
+
+impl Machine for PartMachine {
+    type Output = PartStep;
+
+    fn handle_timeout(&mut self, now: Now) {
+        self.session.pass(self.since(now));
+    }
+
+    fn poll_output(&mut self) -> Option<PartStep> {
+        self.session.step()
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
+        let due = self.began.checked_add(self.session.due()?)?;
+        Some((due, "the next question to a part"))
+    }
+}
+
+/// Owner of the port.
+struct LineDriver {
+    machine: PartMachine,
+    port: SerialPort,
+    jobs: mpsc::Receiver<LineJob>,
+    news: watch::Sender<LineState>,
+    ends: BTreeMap<u64, oneshot::Sender<CallEnd>>,
+    buffer: [u8; READ],
+}
+
+enum LineInput {
+    Bytes(usize),
+    Job(LineJob),
+}
+
+impl LineDriver {
+    async fn run(mut self) {
+        self.machine.session.open(Duration::ZERO);
+        let why = drive::drive(&mut self, &SystemClock).await;
+        self.machine.session.close();
+        while let Some(step) = self.machine.session.step() {
+            self.note(step);
+        }
+        // What was handed in and not taken any more has not run.
+        self.jobs.close();
+        while let Ok(job) = self.jobs.try_recv() {
+            if let LineJob::Call(_, done) = job {
+                drop(done.send(CallEnd::NeverRan(NeverRan::Silent)));
+            }
+        }
+        drop(self.port);
+        tracing::debug!(why, "the line of a part has ended");
+        self.news.send_modify(|state| state.over = Some(why));
+    }
+
+    /// Carries out all steps but bytes.
+    fn note(&mut self, step: PartStep) {
+        match step {
+            PartStep::Send(_) => {}
+            PartStep::Done { id, outcome } => {
+                // An error says that nobody waits any more.
+                drop(self.ends.remove(&id).map(|done| done.send(outcome)));
+            }
+            PartStep::Table(table) => self.news.send_modify(|state| state.table = Some(table)),
+            PartStep::Standing(standing) => {
+                let tally = self.machine.session.tally();
+                self.news.send_modify(|state| (state.standing, state.tally) = (Some(standing), tally));
+            }
+        }
+    }
+}
+
+impl Driver for LineDriver {
+    type Machine = PartMachine;
+    type Input = LineInput;
+    type End = String;
+
+    fn machine(&mut self) -> &mut PartMachine {
+        &mut self.machine
+    }
+
+    async fn next(&mut self) -> Result<LineInput, String> {
+        tokio::select! {
+            read = self.port.read(&mut self.buffer) => match read {
+                Ok(0) => Err("the port was unplugged".into()),
+                Ok(length) => Ok(LineInput::Bytes(length)),
+                Err(error) => Err(lost(&error)),
+            },
+            job = self.jobs.recv() => Ok(LineInput::Job(job.unwrap_or(LineJob::Close))),
+        }
+    }
+
+    async fn handle(&mut self, now: Now, input: LineInput) -> Result<(), String> {
+        let since = self.machine.since(now);
+        match input {
+            LineInput::Bytes(length) => self.machine.session.received(self.buffer.get(..length).unwrap_or_default(), since),
+            LineInput::Job(LineJob::Call(order, done)) => {
+                self.ends.insert(order.id, done);
+                self.machine.session.call(order, since);
+            }
+            LineInput::Job(LineJob::Cancel(id)) => self.machine.session.cancel(id),
+            LineInput::Job(LineJob::Close) => return Err("the line was closed".into()),
+        }
+        Ok(())
+    }
+
+    async fn carry(&mut self, _: Now, step: PartStep) -> Result<(), String> {
+        if let PartStep::Send(bytes) = &step {
+            return match tokio::time::timeout(WRITE, self.port.write_all(bytes)).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => Err(lost(&error)),
+                Err(_) => Err("the port takes no bytes".into()),
+            };
+        }
+        let standing = if let PartStep::Standing(standing) = &step { Some(*standing) } else { None };
+        self.note(step);
+        match standing {
+            Some(PartStanding::Silent) => {
+                Err("the part does not answer: is it plugged in, at this speed, and does its firmware run?".into())
+            }
+            Some(PartStanding::Babbling) => Err("the part sends nothing but messages without sense".into()),
+            Some(PartStanding::Opening | PartStanding::Alive) | None => Ok(()),
+        }
+    }
+}
+
+fn lost(error: &io::Error) -> String {
+    format!("the port is gone: {error}")
+}
+
+/// Waits until a part has answered. The error says why a line has ended instead.
+pub async fn answered(line: &Arc<PartLine>) -> Result<LineState, String> {
+    let mut state = line.state();
+    let found = state.wait_for(|state| state.over.is_some() || state.standing == Some(PartStanding::Alive)).await;
+    let state = found.map_err(|_| "the line was closed".to_owned())?.clone();
+    match state.over {
+        Some(why) => Err(why),
+        None => Ok(state),
+    }
+}

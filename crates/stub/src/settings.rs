@@ -1,0 +1,84 @@
+//! Parts of the configuration, checked: the wire, and for each tool its number, values and annotations. Reads no file.
+
+use std::time::Duration;
+
+use config::diff::differing;
+use config::resolved::FamilySettings;
+use mesh_proto::annotation::LatencyClass;
+use stub_proto::session::{MOST_TRIES, Profile, patience};
+use stub_proto::table::ValueKind;
+
+/// A part behind a wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StubSettings {
+    /// Path of the serial port.
+    pub port: String,
+    /// Bits a second.
+    pub speed: u32,
+    pub profile: Profile,
+    pub heartbeat: Duration,
+    pub tools: Vec<StubTool>,
+}
+
+/// A tool of a part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StubTool {
+    pub name: String,
+    /// Number on the wire.
+    pub id: u8,
+    pub description: String,
+    pub arguments: Vec<StubValue>,
+    /// Kind of the answer: a map with the results by place, or the only result.
+    pub answer: ValueKind,
+    pub results: Vec<StubValue>,
+    pub is_mutable: bool,
+    pub is_reversible: bool,
+    pub is_idempotent: bool,
+    pub latency: LatencyClass,
+    /// Time that the part works.
+    pub work: Duration,
+}
+
+/// An argument or a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StubValue {
+    pub name: String,
+    pub kind: ValueKind,
+    /// Bytes in a fixed layout.
+    pub bytes: u8,
+    pub unit: Option<String>,
+    pub description: Option<String>,
+    pub minimum: Option<i64>,
+    pub maximum: Option<i64>,
+}
+
+impl StubTool {
+    /// Checks that two executions do no more than one.
+    pub fn is_repeatable(&self) -> bool {
+        self.is_idempotent || !self.is_mutable
+    }
+
+    /// Longest time of a call on a wire that takes `both_ways` for the longest frames, without what waits before the call.
+    pub fn longest(&self, both_ways: Duration) -> Duration {
+        let tries = if self.is_repeatable() { u32::from(MOST_TRIES) } else { 1 };
+        patience(both_ways, self.work).saturating_mul(tries)
+    }
+}
+
+impl FamilySettings for StubSettings {
+    const FAMILY: &'static str = "stub";
+
+    fn description(&self) -> String {
+        format!("a part at {}, {} bits a second", self.port, self.speed)
+    }
+
+    fn differing(&self, old: &Self) -> Vec<&'static str> {
+        differing([
+            ("port", self.port != old.port),
+            ("speed", self.speed != old.speed),
+            ("profile", self.profile != old.profile),
+            ("heartbeat", self.heartbeat != old.heartbeat),
+            ("tool", self.tools != old.tools),
+        ])
+    }
+}

@@ -1,0 +1,201 @@
+"""Real firmware in simavr behind a pseudo-terminal, with a line between them that can be bad. Knows no gate.
+
+`Part` starts an image of `firmware/` and gives the path of its serial port. A `Line` takes the bytes both ways and, frame by frame, drops,
+flips, doubles, cuts, delays and reorders them.
+"""
+import fcntl
+import os
+import pty
+import random
+import shutil
+import subprocess
+import threading
+import time
+import tty
+from pathlib import Path
+
+from gateway import ROOT, end
+
+OUT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "firmware"
+SIMULATOR = OUT / "simulate"
+FAULTS = ("drop", "flip", "double", "cut", "delay", "reorder", "late double")
+# Seconds for which a frame may be late: longer than the gate waits for an answer.
+LATE = 0.3
+
+
+def lacking():
+    """Why no firmware can run here, if none can."""
+    missing = [tool for tool in ("avr-gcc", "cc") if not shutil.which(tool)]
+    if not Path("/usr/include/simavr").is_dir():
+        missing.append("libsimavr-dev")
+    return f"not installed: {', '.join(missing)}" if missing else ""
+
+
+def build():
+    """Builds the images and the simulator. Returns whether the images hold their budgets, and what was printed."""
+    done = subprocess.run([ROOT / "firmware" / "build", OUT], capture_output=True, text=True, timeout=120)
+    command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-I/usr/include/simavr", "-o", SIMULATOR, ROOT / "firmware/test/simulate.c", "-lsimavr", "-lelf"]
+    subprocess.run(command, check=True, timeout=120)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+class Line:
+    """Frames on their way in one direction. `rate` of a hundred frames have a fault."""
+
+    def __init__(self, seed, delimiter=b"\0"):
+        self.rate, self.delimiter = 0, delimiter
+        self.random, self.held, self.late = random.Random(seed), None, []
+        self.counts, self.frames, self.is_dead = dict.fromkeys(FAULTS, 0), [], False
+
+    def passed(self, frame):
+        """What comes out for a frame, now; more may come later."""
+        self.frames.append(frame)
+        if self.is_dead:
+            return []
+        held, self.held = self.held, None
+        behind = [held] if held else []
+        if self.random.randrange(100) >= self.rate:
+            return [frame, *behind]
+        fault = self.random.choice(FAULTS)
+        self.counts[fault] += 1
+        if fault == "drop":
+            return behind
+        if fault == "flip":
+            at = self.random.randrange(8 * len(frame))
+            flipped = bytearray(frame)
+            flipped[at // 8] ^= 1 << at % 8
+            return [bytes(flipped), *behind]
+        if fault == "double":
+            return [frame, frame, *behind]
+        if fault == "cut":
+            return [frame[:self.random.randrange(len(frame))], *behind]
+        if fault == "reorder":
+            self.held = frame
+            return behind
+        self.late.append((time.monotonic() + self.random.uniform(0, LATE), frame))
+        return [frame, *behind] if fault == "late double" else behind
+
+    def seen(self, beginning):
+        """How many frames began so, behind the code byte of COBS."""
+        return sum(frame[1:].startswith(beginning) for frame in self.frames)
+
+    def due(self):
+        """Late frames whose time has come."""
+        now = time.monotonic()
+        due = [frame for at, frame in self.late if at <= now]
+        self.late = [(at, frame) for at, frame in self.late if at > now]
+        return due
+
+
+class Part:
+    """Firmware on a serial port, as a context manager."""
+
+    def __init__(self, image, seed=1):
+        self.image, self.report = OUT / image, OUT / f"{image}.{os.getpid()}.{seed}.report"
+        self.down, self.up = Line(seed), Line(seed + 1)
+        self.process, self.running = None, True
+        self.master, self.slave = pty.openpty()
+        tty.setraw(self.slave)
+        fcntl.fcntl(self.master, fcntl.F_SETFL, fcntl.fcntl(self.master, fcntl.F_GETFL) | os.O_NONBLOCK)
+        self.port = os.ttyname(self.slave)
+        self.lock = threading.Lock()
+
+    def __enter__(self):
+        self.start()
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self.to_part, self.to_gate)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def start(self):
+        """Powers the part on."""
+        self.process = subprocess.Popen([SIMULATOR, self.image, self.report], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+
+    def reboot(self):
+        """Takes the power away and gives it back."""
+        with self.lock:
+            end(self.process)
+            self.start()
+
+    def deafen(self):
+        """Loses all that the part sends."""
+        self.up.is_dead = True
+
+    def quiet(self):
+        """Lets the line be good from now on, and late frames come."""
+        self.down.rate = self.up.rate = 0
+        self.up.is_dead = False
+        time.sleep(2 * LATE)
+
+    def worst(self, rate):
+        """Makes the line bad both ways."""
+        self.down.rate = self.up.rate = rate
+
+    def to_part(self):
+        def write(frame):
+            with self.lock:
+                self.process.stdin.write(frame)
+        self.carry(self.down, self.read_master, write)
+
+    def to_gate(self):
+        self.carry(self.up, self.read_part, self.write_master)
+
+    def carry(self, line, read, write):
+        """Frames of one direction, until the part is put away."""
+        held = b""
+        while self.running:
+            got = read()
+            try:
+                if line.delimiter is None:
+                    write(got) if got else None
+                    got or time.sleep(0.0005)
+                    continue
+                held += got
+                *frames, held = held.split(line.delimiter)
+                for frame in frames:
+                    for out in line.passed(frame + line.delimiter):
+                        write(out)
+                for out in line.due():
+                    write(out)
+            except OSError:
+                pass
+            if not got:
+                time.sleep(0.0005)
+
+    def read_master(self):
+        try:
+            return os.read(self.master, 4096)
+        except OSError:
+            return b""
+
+    def write_master(self, frame):
+        while frame and self.running:
+            try:
+                frame = frame[os.write(self.master, frame):]
+            except BlockingIOError:
+                time.sleep(0.001)
+
+    def read_part(self):
+        process = self.process
+        descriptor = process.stdout.fileno()
+        os.set_blocking(descriptor, False)
+        try:
+            return os.read(descriptor, 4096)
+        except (OSError, ValueError):
+            return b""
+
+    def measured(self):
+        """Bytes of static memory and of the deepest stack. Ends the part."""
+        self.process.stdin.close()
+        self.process.wait(10)
+        pairs = dict(pair.split("=") for pair in self.report.read_text().split())
+        return int(pairs["ram"]), int(pairs["stack"])
+
+    def __exit__(self, *_):
+        self.running = False
+        for thread in self.threads:
+            thread.join(5)
+        end(self.process)
+        os.close(self.master)
+        os.close(self.slave)
+        self.report.unlink(missing_ok=True)
