@@ -12,9 +12,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use stub::line::{LineCall, PartLine, answered};
 use stub::section::SPEED;
-use stub::settings::StubSettings;
+use stub::settings::{StubSettings, StubTool};
 use stub::{port, values};
-use stub_proto::session::Profile;
+use stub_proto::session::{CallEnd, Profile};
 use stub_proto::table::PartTable;
 
 use crate::arguments::Place;
@@ -133,6 +133,17 @@ fn call(name: &str, tool: &str, arguments: &str, place: &Place, output: &Output)
         line.close().await;
         Ok::<_, Failure>(end)
     })??;
-    let result = values::result(found, &end).map_err(|why| Failure::ToolFailed(format!("the answer {why}: {end:?}")))?;
-    output.json(&result)
+    output.json(&results(found, &end)?)
+}
+
+fn results(tool: &StubTool, end: &CallEnd) -> Result<Map<String, Value>, Failure> {
+    let failed = match end {
+        CallEnd::Values(_) | CallEnd::Raw(_) => {
+            return values::result(tool, end).map_err(|why| Failure::ToolFailed(format!("the call ran, but its answer {why}")));
+        }
+        CallEnd::Failed { code, .. } => format!("the part refused or failed with code {code}"),
+        CallEnd::NeverRan(why) => format!("the call did not run: {why:?}"),
+        CallEnd::Unknown(why) => format!("whether the call ran is not known: {why:?}. Look before you call again"),
+    };
+    Err(Failure::ToolFailed(failed))
 }
