@@ -15,9 +15,7 @@
 enum { CALL = 1, RESPONSE = 2, HEARTBEAT = 4 };
 enum { START = 0xa5, NO_SUCH_COMMAND = 1, BAD_LENGTH = 3 };
 
-uint8_t stub_payload[STUB_PAYLOAD];
-/* Length, type, command and number of the frame that comes in. */
-static uint8_t head[4];
+uint8_t stub_frame[4 + STUB_PAYLOAD];
 /* Place in the frame; 0: none began. */
 static uint8_t place;
 static uint16_t sum;
@@ -31,26 +29,16 @@ static void add(uint8_t byte)
     sum = (uint16_t)(sum << 8) ^ ((uint16_t)x << 12) ^ ((uint16_t)x << 5) ^ x;
 }
 
-static void put(uint8_t byte)
-{
-    add(byte);
-    stub_port_send(byte);
-}
-
-/* Sends a frame with `length` bytes of the buffer, and the status behind them in an answer. */
-static void reply(uint8_t type, uint8_t length, uint8_t status)
+/* Sends the first `length` bytes of the frame with its checksum. */
+static void reply(uint8_t length)
 {
     uint8_t i;
     stub_port_send(START);
     sum = 0xffff;
-    put(type == RESPONSE ? length + 1 : length);
-    put(type);
-    put(head[2]);
-    put(head[3]);
-    for (i = 0; i < length; i++)
-        put(stub_payload[i]);
-    if (type == RESPONSE)
-        put(status);
+    for (i = 0; i < length; i++) {
+        add(stub_frame[i]);
+        stub_port_send(stub_frame[i]);
+    }
     i = (uint8_t)sum;
     stub_port_send((uint8_t)(sum >> 8));
     stub_port_send(i);
@@ -60,21 +48,24 @@ static void call(void)
 {
     uint8_t i, status = NO_SUCH_COMMAND, length = 0;
     /* What comes late or twice was run already, or was given up by the gate. */
-    if (last && (int8_t)(head[3] - last) <= 0)
+    if (last && (int8_t)(stub_frame[3] - last) <= 0)
         return;
-    last = head[3];
+    last = stub_frame[3];
     for (i = 0; i < COUNT; i++) {
-        if (FLASH_BYTE(&stub_commands[i].cmd_id) != head[2])
+        if (FLASH_BYTE(&stub_commands[i].cmd_id) != stub_frame[2])
             continue;
         status = BAD_LENGTH;
-        if (FLASH_BYTE(&stub_commands[i].req_len) == head[0]) {
+        if (FLASH_BYTE(&stub_commands[i].req_len) == stub_frame[0]) {
             status = FLASH_HANDLER(&stub_commands[i].handler)();
             if (!status)
                 length = FLASH_BYTE(&stub_commands[i].resp_len);
         }
         break;
     }
-    reply(RESPONSE, length, status);
+    stub_payload[length++] = status;
+    stub_frame[0] = length;
+    stub_frame[1] = RESPONSE;
+    reply(4 + length);
 }
 
 void stub_silence(void)
@@ -90,25 +81,23 @@ void stub_byte(uint8_t byte)
         return;
     }
     add(byte);
-    if (place < 5)
-        head[place - 1] = byte;
-    else if (place - 5 < head[0])
-        stub_payload[place - 5] = byte;
+    if (place <= 4 + STUB_PAYLOAD)
+        stub_frame[place - 1] = byte;
     /* A length beyond every layout is none: else it would swallow the frames behind it. */
-    if (head[0] > STUB_PAYLOAD || (place == 2 && byte > HEARTBEAT)) {
+    if (stub_frame[0] > STUB_PAYLOAD || (place == 2 && byte > HEARTBEAT)) {
         place = 0;
         return;
     }
     /* Start, four bytes, payload and two of the checksum, which make the sum 0. */
-    if (place++ < 6 + head[0])
+    if (place++ < 6 + stub_frame[0])
         return;
     place = 0;
-    if (sum || !head[3])
+    if (sum || !stub_frame[3])
         return;
-    if (head[1] == CALL)
+    if (stub_frame[1] == CALL)
         call();
-    else if (head[1] == HEARTBEAT && !head[0]) {
-        last = head[3];
-        reply(HEARTBEAT, 0, 0);
+    else if (stub_frame[1] == HEARTBEAT && !stub_frame[0]) {
+        last = stub_frame[3];
+        reply(4);
     }
 }

@@ -8,7 +8,7 @@
 
 /* Longest payload of the table, both ways, status included. */
 #ifndef STUB_PAYLOAD
-#define STUB_PAYLOAD 8
+#define STUB_PAYLOAD 8 /* 249 at most */
 #endif
 
 /* SDCC passes two pointers through a function pointer only where functions are reentrant; one shared buffer needs neither. */
@@ -23,8 +23,11 @@
 #define STUB_BUSY 4
 #define STUB_FAILED 5
 
+/* A frame without its start and its checksum: length, type, command, number, payload. */
+extern uint8_t stub_frame[4 + STUB_PAYLOAD];
+
 /* Request before a handler runs, and answer behind it. */
-extern uint8_t stub_payload[STUB_PAYLOAD];
+#define stub_payload (stub_frame + 4)
 
 /* Runs the command and returns its status. */
 typedef uint8_t (*stub_handler_t)(void);
