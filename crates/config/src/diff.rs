@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(printed("", "[registry]"), ["+ registry"]);
         assert_eq!(printed("[registry]\nproof = \"never\"", "[registry]\nhosts = [\"a\"]"), ["~ registry: hosts, proof"]);
         let lines = printed("[registry]", "[registry]\ninsecure = true");
-        assert_eq!(lines, ["~ registry: insecure (insecure and tls hold for registrations from now on)"]);
+        assert_eq!(lines, ["~ registry: insecure (insecure, list_ttl and tls hold for registrations from now on)"]);
     }
 
     #[test]

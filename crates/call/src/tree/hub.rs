@@ -19,6 +19,7 @@ use policy::decide::Subject;
 use crate::tree::asks;
 use crate::tree::back::Back;
 use crate::tree::mount::LeftSubscriptions;
+use crate::tree::sourced::sourced;
 use crate::words::lane::{Lane, Weight};
 use crate::words::session::Session;
 use crate::words::shares::TakenShare;
@@ -277,6 +278,7 @@ impl Hub {
         if principals.any(|p| Some(p) != first) {
             return;
         }
+        self.to_only_gate(mount, first.map(|principal| &*principal.name), notification);
         for session in &sessions {
             match near.iter().find(|b| b.caller.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, session))) {
                 Some(back) => asks::pass_on(back, notification),
@@ -285,6 +287,17 @@ impl Hub {
         }
         for back in near.iter().filter(|b| b.caller.session.is_none()) {
             asks::pass_on(back, notification);
+        }
+    }
+
+    /// Sends listening gates a notification without an addressee, with its source, where gates and sessions (`name`) have a single principal.
+    fn to_only_gate(&self, mount: &Segment, name: Option<&str>, notification: &Notification) {
+        let is_above = |listener: &Arc<Listener>| listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount);
+        let gates: Vec<_> = self.all_listeners().into_iter().filter(is_above).collect();
+        let only = name.or_else(|| gates.first().map(|gate| &*gate.subject.name));
+        if gates.iter().all(|gate| Some(&*gate.subject.name) == only) {
+            let sourced = sourced(mount, notification);
+            gates.iter().for_each(|gate| gate.send(&sourced, Weight::Droppable));
         }
     }
 

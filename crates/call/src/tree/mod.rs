@@ -17,6 +17,7 @@ pub mod remembered;
 pub mod role;
 pub mod silence;
 pub mod snapshot;
+pub mod sourced;
 pub mod standing;
 pub mod stderr;
 pub mod view;

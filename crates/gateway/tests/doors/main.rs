@@ -126,6 +126,8 @@ mod told;
 #[cfg(test)]
 mod trusted;
 #[cfg(test)]
+mod untold;
+#[cfg(test)]
 mod unwritten;
 #[cfg(test)]
 mod walked;

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::linked::{joining, listed, taking};
 use crate::registered::{SELDOM, above, open};
 use crate::world::registrant::{Registrant, reads};
 use crate::world::{Client, Era, World, bounded, eventually, fixture};
@@ -22,6 +23,52 @@ async fn ax_50_notifications_come_in_order_with_their_source() {
         for number in 0..20 {
             let told = standing.next_of("notifications/alarm").await;
             let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null, "x-mcpax-source": "edge"});
+            assert_eq!((&told["params"]["number"], &told["params"]["_meta"]), (&json!(number), &meta));
+        }
+    })
+    .await;
+}
+
+/// A server of the initialize era that raises twenty alarms once a file is there.
+const ALARMING: &str = r#"
+import json, os, sys, threading, time
+lock = threading.Lock()
+def say(m):
+    with lock:
+        print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
+def alarm():
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+    for number in range(20):
+        meta = {"x-mcpax-event-id": f"e-{number}", "x-mcpax-causal-parent": None}
+        say({"method": "notifications/alarm", "params": {"number": number, "_meta": meta}})
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["method"] == "initialize":
+        say({"id": m["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "alarming", "version": "1"}}})
+        threading.Thread(target=alarm, daemon=True).start()
+    elif m["method"] == "tools/list":
+        say({"id": m["id"], "result": {"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}})
+    elif "id" in m:
+        say({"id": m["id"], "error": {"code": -32601, "message": "no"}})
+"#;
+
+#[tokio::test]
+async fn ax_50_a_mounts_alarms_cross_three_gates_in_order() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        let go = dir.path().join("go");
+        let root = World::start(&taking()).await;
+        let edge = World::member(&format!("{}{}", taking(), joining("edge", &[root.addr]))).await;
+        let mount = format!("[mount.n]\ncommand = \"python3\"\nargs = {}\nera = \"initialize\"\n", json!(["-c", ALARMING, go]));
+        let _leaf = World::member(&format!("{mount}{}", joining("leaf", &[edge.addr]))).await;
+        let client = Client::ready(&root, Era::Initialize).await;
+        listed(&client, "edge__leaf__n__ping").await;
+        let mut standing = client.listen(None).await;
+        std::fs::write(&go, "").unwrap();
+        for number in 0..20 {
+            let told = standing.next_of("notifications/alarm").await;
+            let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null, "x-mcpax-source": "edge.leaf.n"});
             assert_eq!((&told["params"]["number"], &told["params"]["_meta"]), (&json!(number), &meta));
         }
     })

@@ -10,8 +10,11 @@ use mcp_proto::catalog::{Kind, Page, list_params};
 use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::Answer;
 use mcp_proto::era;
+use mcp_proto::json::Members;
 use mcp_proto::mcpax::{self, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
+
+use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::upstream::listening;
 use crate::upstream::listening::StandingStream;
@@ -136,12 +139,33 @@ async fn live(mount: &Arc<Mount>, last_ready: &mut Option<Instant>) -> UpstreamE
     follow(mount, &instance, &mut listening).await
 }
 
+/// Times at which the lists of a server that tells of no changes are fetched again.
+pub fn looks_again(config: &config::resolved::Mount) -> Interval {
+    let mut again = tokio::time::interval(config.list_ttl);
+    again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    again
+}
+
+/// Lists of which a server of the initialize era tells no changes (AX-03). Stateless servers say how long a list is good.
+pub fn untold(instance: &Instance) -> Vec<Kind> {
+    if instance.era() == Era::Stateless {
+        return Vec::new();
+    }
+    let said = Members::again(&instance.negotiated.capabilities);
+    let is_told = |kind: &Kind| said.object(kind.capability()).and_then(|own| own.get("listChanged")) == Some(b"true");
+    Kind::ALL.into_iter().filter(|kind| said.object(kind.capability()).is_some() && !is_told(kind)).collect()
+}
+
 /// Follows changes of the lists until the connection is gone.
 async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Option<StandingStream>) -> UpstreamError {
+    let (untold, mut again) = (untold(instance), looks_again(&mount.config));
+    // The first is due at once, when the lists have just come.
+    again.reset();
     loop {
         tokio::select! {
             () = instance.lost() => return UpstreamError::Lost(mount.connections.last_words()),
             () = mount.connections.wake.notified() => {}
+            _ = again.tick(), if !untold.is_empty() => mount.connections.lock().dirty.extend(&untold),
         }
         listening::resubscribe(mount, instance, listening).await;
         if let Some(why) = mount.connections.take_reconnect() {

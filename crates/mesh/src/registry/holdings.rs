@@ -60,12 +60,14 @@ impl Holdings {
             (None, None) => return tracing::error!(segment = %session.segment, "a registration has neither a URL nor a link"),
         };
         // No credential of anybody goes to a server that only says where it is, but the certificate that is there for such servers.
-        let (insecure, tls) = mesh.gate.config.load().registry.as_ref().map_or((false, None), |r| (r.insecure, r.tls.clone()));
+        let terms = mesh.gate.config.load().registry.clone().unwrap_or_default();
+        let (insecure, tls) = (terms.insecure, terms.tls);
         let tls = tls.filter(|_| url.scheme() == "https");
         let remote = Remote { url, headers: BTreeMap::new(), oauth: None, tls, insecure };
         let origin = format!("registered by {}", session.principal);
         let config = resolved::Mount {
             start_timeout: START,
+            list_ttl: terms.list_ttl,
             reached: session.transport.clone(),
             ..resolved::Mount::new(session.segment.clone(), Transport::Http(remote), origin)
         };

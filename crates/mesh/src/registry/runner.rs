@@ -7,6 +7,7 @@ use mcp_proto::catalog::Kind;
 use mesh_proto::id::SessionKey;
 use mesh_proto::namespace;
 use tokio::sync::Notify;
+use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 
 use crate::mesh::Mesh;
@@ -23,6 +24,7 @@ use mcp::upstream::supervise;
 pub async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted: Arc<Notify>, over: CancellationToken) {
     let mut line = Line::default();
     let registry = &mesh.registry;
+    let mut again = supervise::looks_again(&mount.config);
     loop {
         let is_stale = tokio::select! {
             () = over.cancelled() => break,
@@ -34,7 +36,7 @@ pub async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted
                 }
                 false
             }
-            () = mount.connections.wake.notified() => line.stirred(&mount).await,
+            is_due = woken(&mount, &mut again) => line.stirred(&mount, is_due).await,
             () = line.lost() => {
                 line.close().await;
                 true
@@ -45,6 +47,14 @@ pub async fn run(mesh: Arc<Mesh>, mount: Arc<Mount>, session: SessionKey, wanted
         }
     }
     line.close().await;
+}
+
+/// Waits for a wish of the mount; `true`: for the time to look again at lists of which the server tells no changes.
+async fn woken(mount: &Mount, again: &mut Interval) -> bool {
+    tokio::select! {
+        () = mount.connections.wake.notified() => false,
+        _ = again.tick() => true,
+    }
 }
 
 /// The connection, and the lists fetched over it.
@@ -95,8 +105,11 @@ impl Line {
         Ok(FetchedLists { instance, offers: offers(&catalog), catalog })
     }
 
-    /// Follows the wishes of the mount; `true`: lists are to be fetched.
-    async fn stirred(&mut self, mount: &Arc<Mount>) -> bool {
+    /// Follows the wishes of the mount; `true`: lists are to be fetched. `is_due`: also those of which the server tells no changes.
+    async fn stirred(&mut self, mount: &Arc<Mount>, is_due: bool) -> bool {
+        if is_due {
+            self.dirty.extend(self.instance.iter().flat_map(|instance| supervise::untold(instance)));
+        }
         if let Some(instance) = &self.instance {
             listening::resubscribe(mount, instance, &mut self.listening).await;
         }

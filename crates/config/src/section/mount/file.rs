@@ -72,6 +72,9 @@ pub(crate) struct Mount {
     /// Time for which the tools of a server that is away stay listed. `0s`: none. Default: `5m`.
     #[schemars(example = "5m")]
     pub grace: Option<At<String>>,
+    /// Time after which the lists of a server that tells of no changes are fetched again. Default: `60s`.
+    #[schemars(example = "60s")]
+    pub list_ttl: Option<At<String>>,
     /// Tools to take; `*` stands for any text. Default: all.
     #[schemars(example = ["read_*", "list_*"])]
     pub include: Vec<At<String>>,

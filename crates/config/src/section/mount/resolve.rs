@@ -51,6 +51,7 @@ impl FileReading<'_> {
         let longest = self.duration(mount.longest.as_ref());
         let start_timeout = self.duration(mount.start_timeout.as_ref());
         let grace = self.duration_or_none(mount.grace.as_ref());
+        let list_ttl = self.duration(mount.list_ttl.as_ref());
         let (include, exclude) = (self.globs(&mount.include), self.globs(&mount.exclude));
         let rename = self.mount_renames(&mount.rename);
         let tools = self.wishes(&mount.tools);
@@ -70,6 +71,7 @@ impl FileReading<'_> {
             longest: longest.unwrap_or(defaults.longest),
             start_timeout: start_timeout.unwrap_or(defaults.start_timeout),
             grace: grace.unwrap_or(defaults.grace),
+            list_ttl: list_ttl.unwrap_or(defaults.list_ttl),
             is_gate: mount.gate,
             include,
             exclude,

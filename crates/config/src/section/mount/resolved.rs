@@ -30,6 +30,8 @@ pub struct Mount {
     pub start_timeout: Duration,
     /// Time for which the tools of a server that is away stay listed; zero: none.
     pub grace: Duration,
+    /// Time after which the lists of a server that tells of no changes are fetched again.
+    pub list_ttl: Duration,
     /// Another gate, by the word of the operator.
     pub is_gate: bool,
     /// Tools to take: globs over the server's names; empty: all.
@@ -79,6 +81,7 @@ impl Mount {
             longest: Duration::from_secs(24 * 3600),
             start_timeout: Duration::from_secs(60),
             grace: Duration::from_secs(300),
+            list_ttl: Duration::from_secs(60),
             is_gate: false,
             include: Vec::new(),
             exclude: Vec::new(),

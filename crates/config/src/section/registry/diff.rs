@@ -6,12 +6,12 @@ use crate::resolved::{Config, Registry};
 /// Lists the differences of the section.
 pub(super) fn changes(old: &Config, new: &Config) -> Vec<Change> {
     let changed = diff::optional("registry", old.registry.as_ref(), new.registry.as_ref(), registry_fields);
-    let note = "insecure and tls hold for registrations from now on";
-    changed.map(|change| change.but_for(&["insecure", "tls"], note)).into_iter().collect()
+    let note = "insecure, list_ttl and tls hold for registrations from now on";
+    changed.map(|change| change.but_for(&["insecure", "list_ttl", "tls"], note)).into_iter().collect()
 }
 
 fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
-    let Registry { principals, hosts, policy, policies, grace, registrations, insecure, trust_gates, tls } = old;
+    let Registry { principals, hosts, policy, policies, grace, list_ttl, registrations, insecure, trust_gates, tls } = old;
     differing([
         ("principals", *principals != new.principals),
         ("hosts", *hosts != new.hosts),
@@ -20,6 +20,7 @@ fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
         ("auth_scope", policy.most_scope != new.policy.most_scope),
         ("segment", *policies != new.policies),
         ("grace", *grace != new.grace),
+        ("list_ttl", *list_ttl != new.list_ttl),
         ("registrations", *registrations != new.registrations),
         ("insecure", *insecure != new.insecure),
         ("trust_gates", *trust_gates != new.trust_gates),

@@ -38,6 +38,9 @@ pub(crate) struct Registry {
     /// Time for which the tools of a lost server stay listed. Default: `5m`; `0s` takes them away at once.
     #[schemars(example = "5m")]
     pub grace: Option<At<String>>,
+    /// Time after which the lists of a registered server that tells of no changes are fetched again. Default: `60s`.
+    #[schemars(example = "60s")]
+    pub list_ttl: Option<At<String>>,
     /// Servers registered at once. Default: 20000.
     #[schemars(range(min = 1))]
     pub registrations: Option<usize>,

@@ -26,12 +26,14 @@ impl FileReading<'_> {
         }
         // Of all durations this one may be nothing.
         let grace = self.duration_or_none(section.grace.as_ref());
+        let list_ttl = self.duration(section.list_ttl.as_ref());
         Registry {
             principals: section.principals.as_ref().map(|names| self.globs(names)),
             hosts: Hosts::of(self.globs(&section.hosts).iter().map(String::as_str)),
             policy,
             policies,
             grace: grace.unwrap_or(defaults.grace),
+            list_ttl: list_ttl.unwrap_or(defaults.list_ttl),
             insecure: section.insecure,
             trust_gates: section.trust_gates,
             tls: section.tls.as_ref().map(|tls| self.client_tls("registry", tls)),

@@ -22,6 +22,8 @@ pub struct Registry {
     pub policies: BTreeMap<Segment, SegmentPolicy>,
     /// Time for which the tools of a lost server stay listed; zero: not at all.
     pub grace: Duration,
+    /// Time after which the lists of a server that tells of no changes are fetched again.
+    pub list_ttl: Duration,
     /// Registrations at once.
     pub registrations: usize,
     /// Gates may register, and be dialled, where others can listen in (AX-42).
@@ -40,6 +42,7 @@ impl Default for Registry {
             policy: SegmentPolicy::default(),
             policies: BTreeMap::new(),
             grace: Duration::from_secs(300),
+            list_ttl: Duration::from_secs(60),
             registrations: 20_000,
             insecure: false,
             trust_gates: false,

@@ -134,6 +134,11 @@ impl Registrant {
         self.offer("tools", Value::Array(tools));
     }
 
+    /// Lists other tools without a word.
+    pub(crate) fn list_silently(&self, tools: Vec<Value>) {
+        self.state.lists.lock().unwrap()["tools"] = Value::Array(tools);
+    }
+
     /// Replaces the list of a member, and notifies clients if there is a notification for that.
     pub(crate) fn offer(&self, member: &str, value: Value) {
         self.state.lists.lock().unwrap()[member] = value;
