@@ -2,12 +2,17 @@
 //!
 //! Each write has a time of a hybrid clock and an author, and both together order all writes ([`clock`]). An operation becomes writes by its
 //! own content alone ([`path`] says where), never by the present state, so that [`tree`] joins writes in any order to one result.
-//! [`replica`] holds a context, its versions and its bounds. [`follow`] finds the gaps in the versions of a sender, and [`retry`] keeps patches
-//! for a peer that is away.
+//! [`operation`] reads the operations of a patch, and [`replica`] holds a context, its versions and its bounds. [`follow`] finds the gaps in
+//! the versions of a sender, [`retry`] keeps patches for a peer that is away, [`kept`] writes what a store keeps, and [`peers`] is a context
+//! with its peers.
 
 pub mod clock;
 pub mod follow;
+pub mod kept;
+pub mod operation;
+mod part;
 pub mod path;
+pub mod peers;
 pub mod replica;
 pub mod retry;
 pub mod tree;

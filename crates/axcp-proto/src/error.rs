@@ -59,6 +59,12 @@ pub enum AxcpError {
     /// The bytes are no message, or a member breaks its rule. The sender has to mend its program.
     #[error("the message cannot be read: {0}")]
     Malformed(&'static str),
+    /// An envelope comes at a time when none of its kind may. The sender has to mend its program.
+    #[error("the envelope comes out of order: {0}")]
+    Order(&'static str),
+    /// The peer may not do what it asks for.
+    #[error("{0}")]
+    Unauthorized(&'static str),
     /// More bytes or entries than a node holds for a peer. The sender has to send less.
     #[error("{what} may be {most} at most: send less, or in parts")]
     TooLarge {
@@ -96,7 +102,8 @@ impl AxcpError {
     /// Gives the code for the peer.
     pub const fn code(&self) -> ErrorCode {
         match self {
-            Self::Malformed(_) => ErrorCode::MalformedRequest,
+            Self::Malformed(_) | Self::Order(_) => ErrorCode::MalformedRequest,
+            Self::Unauthorized(_) => ErrorCode::Unauthorized,
             Self::TooLarge { .. } => ErrorCode::PayloadTooLarge,
             Self::BadDelta(_) => ErrorCode::BadDelta,
             Self::Context => ErrorCode::InvalidContext,

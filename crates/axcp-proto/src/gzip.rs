@@ -37,6 +37,14 @@ pub fn unpack(data: &[u8]) -> Result<Cow<'_, [u8]>, AxcpError> {
     if decoder.into_inner().is_empty() { Ok(Cow::Owned(text)) } else { Err(AxcpError::Malformed("the gzip data is followed by more")) }
 }
 
+/// Gives the length of data that was unpacked before, by the length in its last four bytes (RFC 1952, section 2.3.1).
+pub fn unpacked_len(data: &[u8]) -> usize {
+    match data.last_chunk::<4>() {
+        Some(length) if data.starts_with(&MAGIC) => usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX),
+        Some(_) | None => data.len(),
+    }
+}
+
 /// Packs `text` where packing makes shorter.
 pub fn pack(text: Bytes) -> Bytes {
     if text.len() < WORTH_PACKING {
@@ -106,6 +114,7 @@ mod tests {
         fn xc_11_packed_text_is_unpacked_again(text in prop::collection::vec(b' '..b'~', 0..2000)) {
             let packed = pack(text.clone().into());
             prop_assert!(packed.len() <= text.len());
+            prop_assert_eq!(unpacked_len(&packed), text.len());
             prop_assert_eq!(unpack(&packed).unwrap().into_owned(), text);
         }
     }

@@ -98,6 +98,12 @@ pub struct ContextPatch {
     pub base_version: u64,
     #[prost(message, repeated, tag = "3")]
     pub ops: Vec<DeltaOp>,
+    /// Version of the sender after the patch, where the operations are not the versions in between; 0: each operation makes one.
+    #[prost(uint64, tag = "1000")]
+    pub new_version: u64,
+    /// More patches follow before the version is reached: no version is known by the patch alone.
+    #[prost(bool, tag = "1001")]
+    pub is_part: bool,
 }
 
 /// A version of a context at its sender.

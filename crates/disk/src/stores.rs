@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use store::{Bus, Lessons, OpenClaims, Pending, Pins, StoreError, Stores};
+use store::{Bus, Contexts, Lessons, OpenClaims, Pending, Pins, StoreError, Stores};
 
 use crate::bus::DiskBus;
 use crate::seed;
-use crate::sqlite::{self, ClaimTable, LessonTable, PinTable, RowTable};
+use crate::sqlite::{self, ClaimTable, ContextTable, LessonTable, PinTable, RowTable};
 
 /// Stores in a SQLite file, with secrets beside it.
 #[derive(Debug)]
@@ -48,6 +48,10 @@ impl Stores for DiskStores {
 
     fn lessons(&self) -> Result<Box<dyn Lessons>, StoreError> {
         Ok(Box::new(LessonTable::open(&self.state_dir)?))
+    }
+
+    fn contexts(&self) -> Result<Box<dyn Contexts>, StoreError> {
+        Ok(Box::new(ContextTable::open(&self.state_dir)?))
     }
 
     fn has_any(&self) -> bool {

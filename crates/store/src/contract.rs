@@ -6,6 +6,7 @@
 pub mod budget;
 mod bus;
 mod claims;
+mod contexts;
 pub mod journal;
 mod lessons;
 mod pending;

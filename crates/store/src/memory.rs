@@ -3,6 +3,7 @@
 mod budget;
 mod bus;
 mod claims;
+mod contexts;
 mod journal;
 mod lessons;
 mod pending;
@@ -17,7 +18,7 @@ pub use bus::MemoryBus;
 pub use journal::MemoryJournal;
 
 use crate::stores::OpenClaims;
-use crate::{Bus, Lessons, Pending, Pins, StoreError, Stores};
+use crate::{Bus, Contexts, Lessons, Pending, Pins, StoreError, Stores};
 
 /// Stores that end with their last clone: clones are the same stores, as another gate or a later run sees them.
 #[derive(Clone, Default)]
@@ -26,6 +27,7 @@ pub struct MemoryStores {
     rows: Arc<pending::RowMap>,
     pins: Arc<pins::PinShelf>,
     lessons: Arc<lessons::LessonMap>,
+    contexts: Arc<contexts::ContextMap>,
     looks: Arc<bus::BusLine>,
 }
 
@@ -44,6 +46,10 @@ impl Stores for MemoryStores {
 
     fn lessons(&self) -> Result<Box<dyn Lessons>, StoreError> {
         Ok(lessons::open(&self.lessons))
+    }
+
+    fn contexts(&self) -> Result<Box<dyn Contexts>, StoreError> {
+        Ok(contexts::open(&self.contexts))
     }
 
     fn has_any(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use mesh_proto::parent::Claim;
 
-use crate::{Bus, Claims, Lessons, Pending, Pins, StoreError};
+use crate::{Bus, Claims, Contexts, Lessons, Pending, Pins, StoreError};
 
 /// Kept claims, with the store for their changes.
 pub type OpenClaims = (Arc<dyn Claims>, Vec<Claim>);
@@ -35,6 +35,12 @@ pub trait Stores: Send + Sync {
     /// # Errors
     /// When they can't be kept.
     fn lessons(&self) -> Result<Box<dyn Lessons>, StoreError>;
+
+    /// Opens the contexts.
+    ///
+    /// # Errors
+    /// When they can't be kept.
+    fn contexts(&self) -> Result<Box<dyn Contexts>, StoreError>;
 
     /// Tells if anything was ever kept here.
     fn has_any(&self) -> bool;

@@ -39,8 +39,13 @@ impl HybridClock {
         if ts > wall.saturating_add(MOST_AHEAD) {
             return Err(AxcpError::BadDelta("an operation is from the future: set the clock of its author"));
         }
-        self.last = self.last.max(ts);
+        self.advance(ts);
         Ok(())
+    }
+
+    /// Goes on from a time that was checked before.
+    pub fn advance(&mut self, ts: u64) {
+        self.last = self.last.max(ts);
     }
 }
 

@@ -29,6 +29,12 @@ impl PatchFollower {
         SyncSubscribe { from: Some(self.version()), ..SyncSubscribe::default() }
     }
 
+    /// Asks again for the versions of a gap, whose patches were refused before.
+    pub fn ask_again(&self) -> Option<SyncRequest> {
+        let (base, _) = self.behind?;
+        Some(SyncRequest { missing_from: Some(self.version()), to_version: base })
+    }
+
     /// Notes the versions of an applied patch. Gives a request when a gap opens, and no second one for the same gap.
     ///
     /// # Errors
@@ -37,9 +43,17 @@ impl PatchFollower {
         if patch.context_id != self.context_id {
             return Err(AxcpError::Context);
         }
-        let count = u64::try_from(patch.ops.len()).unwrap_or(u64::MAX);
+        if patch.is_part {
+            return Ok(None);
+        }
         let base = patch.base_version;
-        let last = base.checked_add(count).ok_or(AxcpError::Malformed("a version has more than 64 bits"))?;
+        let last = last_of(patch)?;
+        if base == 0 && patch.new_version != 0 {
+            // A snapshot: whatever was known before, the sender goes on from here.
+            self.known = last;
+            self.behind = None;
+            return Ok(None);
+        }
         if base > self.known {
             return Ok(self.leap(base, last));
         }
@@ -71,6 +85,16 @@ impl PatchFollower {
     }
 }
 
+/// Gives the version of the sender after a patch.
+fn last_of(patch: &ContextPatch) -> Result<u64, AxcpError> {
+    let ContextPatch { base_version, new_version, ops, .. } = patch;
+    match new_version {
+        0 => base_version.checked_add(u64::try_from(ops.len()).unwrap_or(u64::MAX)),
+        after => Some(*after).filter(|after| after >= base_version),
+    }
+    .ok_or(AxcpError::Malformed("the versions of a patch go backwards, or have more than 64 bits"))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -79,7 +103,7 @@ mod tests {
     use crate::message::DeltaOp;
 
     fn patch(base_version: u64, count: usize) -> ContextPatch {
-        ContextPatch { context_id: "chat".into(), base_version, ops: vec![DeltaOp::default(); count] }
+        ContextPatch { context_id: "chat".into(), base_version, ops: vec![DeltaOp::default(); count], ..ContextPatch::default() }
     }
 
     fn request(from: u64, to_version: u64) -> SyncRequest {
@@ -102,6 +126,29 @@ mod tests {
         assert_eq!((follower.note(&patch(46, 2)), follower.known()), (Ok(None), 42));
         assert_eq!((follower.note(&patch(42, 3)), follower.known()), (Ok(None), 48));
         assert_eq!((follower.note(&patch(42, 1)), follower.known()), (Ok(None), 48));
+    }
+
+    #[test]
+    fn xc_12_a_snapshot_is_known_with_its_last_part() {
+        let mut follower = PatchFollower::new("chat", 42);
+        let part = ContextPatch { is_part: true, ..patch(0, 3) };
+        assert_eq!((follower.note(&part), follower.known()), (Ok(None), 42));
+        let last = ContextPatch { new_version: 17, ..patch(0, 2) };
+        assert_eq!((follower.note(&last), follower.known()), (Ok(None), 17));
+        let filtered = ContextPatch { new_version: 20, ..patch(17, 0) };
+        assert_eq!((follower.note(&filtered), follower.known()), (Ok(None), 20));
+        let backwards = ContextPatch { new_version: 19, ..patch(20, 1) };
+        assert!(matches!(follower.note(&backwards), Err(AxcpError::Malformed(_))));
+    }
+
+    #[test]
+    fn xc_12_a_refused_gap_is_asked_for_again() {
+        let mut follower = PatchFollower::new("chat", 42);
+        assert_eq!(follower.ask_again(), None);
+        follower.note(&patch(45, 1)).unwrap();
+        assert_eq!(follower.ask_again(), Some(request(42, 45)));
+        follower.note(&patch(42, 3)).unwrap();
+        assert_eq!(follower.ask_again(), None);
     }
 
     #[test]

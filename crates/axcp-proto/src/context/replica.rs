@@ -8,17 +8,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use json::{Duplicates, Members};
 
 use super::clock::{HybridClock, WriteStamp};
-use super::path::{ContextPath, MOST_LEVELS, MOST_POINTER, TOO_DEEP, TOO_LONG};
-use super::tree::{RegisterNode, RegisterValue, RegisterWrite};
+use super::operation::{OpWrites, check_id, op_of};
+use super::part::parts_of;
+use super::path::ContextPath;
+use super::tree::RegisterNode;
 use crate::error::AxcpError;
-use crate::gzip::{MOST_DATA, pack, unpack};
+use crate::gzip::{MOST_DATA, pack};
 use crate::message::{ContextPatch, DeltaKind, DeltaOp};
 
-/// Bytes of the longest id of a context or a node.
-pub const MOST_ID: usize = 256;
 /// Bytes of the registers of a segment, removed ones included.
 pub const MOST_SEGMENT: usize = 16 * MOST_DATA;
 /// Bytes of the registers of a context.
@@ -48,7 +47,14 @@ pub struct Replica {
     version: u64,
     journal: VecDeque<ContextVersion>,
     journal_bytes: usize,
+    /// Bytes held when a patch found no room.
+    full: Option<usize>,
+    /// Last version on the disk: no later one leaves the memory.
+    kept: u64,
 }
+
+/// Segments before a change, to be put back if the change is refused.
+type SegmentCopies = BTreeMap<String, Option<RegisterNode>>;
 
 impl Replica {
     /// Makes an empty context of the node `node`.
@@ -66,7 +72,14 @@ impl Replica {
             version: 0,
             journal: VecDeque::new(),
             journal_bytes: 0,
+            full: None,
+            kept: u64::MAX,
         })
+    }
+
+    /// Gives the id of the context.
+    pub fn context_id(&self) -> &str {
+        &self.context_id
     }
 
     /// Gives the number of operations that changed this replica.
@@ -79,28 +92,37 @@ impl Replica {
     /// # Errors
     /// When an operation breaks a rule, goes into an array, or makes a segment too large.
     pub fn write(&mut self, changes: &[(DeltaKind, &str, Bytes)], wall: u64) -> Result<ContextPatch, AxcpError> {
-        let before = self.clone();
-        let written = self.write_all(changes, wall);
-        if written.is_err() {
-            *self = before;
+        let paths: Vec<ContextPath> = changes.iter().map(|(_, path, _)| ContextPath::read(path)).collect::<Result<_, _>>()?;
+        let (before, mut clock) = (self.copies(paths.iter().map(ContextPath::segment)), self.clock);
+        let written = paths.iter().zip(changes).map(|(at, change)| self.write_one(at, change, clock.tick(wall)));
+        match written.collect::<Result<Vec<_>, _>>() {
+            Ok(written) => {
+                let base_version = self.version;
+                let ops = written.iter().map(|(_, op)| op.clone()).collect();
+                written.into_iter().for_each(|(stamp, op)| self.record(stamp, &op, None));
+                self.clock = clock;
+                Ok(ContextPatch { context_id: self.context_id.clone(), base_version, ops, ..ContextPatch::default() })
+            }
+            Err(refused) => {
+                self.put_back(before);
+                Err(refused)
+            }
         }
-        written
     }
 
-    fn write_all(&mut self, changes: &[(DeltaKind, &str, Bytes)], wall: u64) -> Result<ContextPatch, AxcpError> {
-        let base_version = self.version;
-        let mut ops = Vec::with_capacity(changes.len());
-        for (op, path, data) in changes {
-            let at = ContextPath::read(path)?;
-            self.check_arrays(&at)?;
-            let (ts, data) = (self.clock.tick(wall), pack(data.clone()));
-            let op = DeltaOp { op: (*op).into(), path: (*path).to_owned(), data, ts, node_id: self.node.as_ref().to_owned() };
-            let patch = ContextPatch { base_version: self.version, ops: vec![op.clone()], ..ContextPatch::default() };
-            self.join(&patch, &self.node.clone())?;
-            self.segment(at.segment())?;
-            ops.push(op);
-        }
-        Ok(ContextPatch { context_id: self.context_id.clone(), base_version, ops })
+    fn write_one(
+        &mut self,
+        at: &ContextPath,
+        (kind, path, data): &(DeltaKind, &str, Bytes),
+        ts: u64,
+    ) -> Result<(WriteStamp, DeltaOp), AxcpError> {
+        self.check_arrays(at)?;
+        let op =
+            DeltaOp { op: (*kind).into(), path: (*path).to_owned(), data: pack(data.clone()), ts, node_id: self.node.as_ref().to_owned() };
+        let writes = self.join_all(std::slice::from_ref(&op), &self.node.clone())?;
+        self.segment(at.segment())?;
+        let stamp = writes.into_iter().flatten().next().unwrap_or(WriteStamp { ts, node: self.node.clone() });
+        Ok((stamp, op))
     }
 
     /// Applies a patch that the node `peer` sent, all or none. Tells how many operations changed anything.
@@ -119,25 +141,51 @@ impl Replica {
         Ok(applied)
     }
 
-    /// Joins all operations or none.
+    /// Joins all operations or none, and records those that changed anything.
     fn join(&mut self, patch: &ContextPatch, peer: &Arc<str>) -> Result<u64, AxcpError> {
-        let writes: Vec<OpWrites> = patch.ops.iter().map(|op| OpWrites::read(op, peer)).collect::<Result<_, _>>()?;
-        let mut before = BTreeMap::new();
-        for write in &writes {
-            let segment = write.path.segment();
-            before.entry(segment.to_owned()).or_insert_with(|| self.tree.get(segment).cloned());
+        let stamps = self.join_all(&patch.ops, peer)?;
+        let merged = Some(patch.base_version).filter(|base| *base < self.version);
+        let before = self.version;
+        for (stamp, op) in stamps.into_iter().zip(&patch.ops).filter_map(|(stamp, op)| Some((stamp?, op))) {
+            self.record(stamp, op, merged);
         }
+        Ok(self.version - before)
+    }
+
+    /// Joins all operations to the tree, or none. Gives the stamp of each that changed anything.
+    fn join_all(&mut self, ops: &[DeltaOp], peer: &Arc<str>) -> Result<Vec<Option<WriteStamp>>, AxcpError> {
+        let writes = OpWrites::read_all(ops, peer)?;
+        let before = self.is_near_bounds(&writes).then(|| self.copies(writes.iter().map(OpWrites::segment)));
         let changing: Vec<bool> = writes.iter().map(|write| write.join(&mut self.tree)).collect();
-        if let Err(refused) = self.check_bounds(before.keys()) {
-            before.into_iter().for_each(|(segment, node)| self.tree.put(&segment, node));
+        if let Some(before) = before
+            && let Err(refused) = self.check_bounds(before.keys())
+        {
+            self.put_back(before);
+            self.full = Some(self.tree.held());
             return Err(refused);
         }
-        let merged = Some(patch.base_version).filter(|base| *base < self.version);
-        let applied = self.version;
-        for (write, op) in writes.into_iter().zip(&patch.ops).zip(changing).filter_map(|(pair, changes)| changes.then_some(pair)) {
-            self.record(write.stamp, op, merged);
+        Ok(writes.into_iter().zip(changing).map(|(write, changes)| changes.then_some(write.stamp)).collect())
+    }
+
+    /// Checks if writes could break a bound. The answer needs no walk over the tree, and most patches no copy.
+    fn is_near_bounds(&self, writes: &[OpWrites]) -> bool {
+        let growth = OpWrites::growth(writes);
+        let is_near = |(segment, growth): (&&str, &usize)| self.tree.get(segment).map_or(0, RegisterNode::held) + growth > MOST_SEGMENT;
+        self.tree.held() + growth.values().sum::<usize>() > MOST_CONTEXT || growth.iter().any(is_near)
+    }
+
+    fn copies<'a>(&self, segments: impl Iterator<Item = &'a str>) -> SegmentCopies {
+        let mut copies = SegmentCopies::new();
+        for segment in segments {
+            if !copies.contains_key(segment) {
+                copies.insert(segment.to_owned(), self.tree.get(segment).cloned());
+            }
         }
-        Ok(self.version - applied)
+        copies
+    }
+
+    fn put_back(&mut self, before: SegmentCopies) {
+        before.into_iter().for_each(|(segment, node)| self.tree.put(&segment, node));
     }
 
     fn check_bounds<'a>(&self, mut segments: impl Iterator<Item = &'a String>) -> Result<(), AxcpError> {
@@ -148,6 +196,11 @@ impl Replica {
             return Err(AxcpError::TooLarge { what: "the bytes held for a context", most: MOST_CONTEXT });
         }
         Ok(())
+    }
+
+    /// Tells, once, that there is room again after a patch found none: what was refused can be asked for again.
+    pub fn has_room_again(&mut self) -> bool {
+        self.full.take_if(|full| self.tree.held() < *full).is_some()
     }
 
     fn check_arrays(&self, at: &ContextPath) -> Result<(), AxcpError> {
@@ -167,7 +220,18 @@ impl Replica {
         let op = DeltaOp { node_id: stamp.node.as_ref().to_owned(), data: Bytes::copy_from_slice(&op.data), ..op.clone() };
         self.journal_bytes += size(&op);
         self.journal.push_back(ContextVersion { version: self.version, stamp, merged, op });
+        self.trim();
+    }
+
+    /// Notes that versions up to `version` are on the disk. From then on, no later version is forgotten before it is noted too.
+    pub fn note_kept(&mut self, version: u64) {
+        self.kept = version;
+        self.trim();
+    }
+
+    fn trim(&mut self) {
         while self.journal_bytes > MOST_JOURNAL
+            && self.journal.front().is_some_and(|oldest| oldest.version <= self.kept)
             && let Some(oldest) = self.journal.pop_front()
         {
             self.journal_bytes -= size(&oldest.op);
@@ -208,17 +272,38 @@ impl Replica {
         if from < oldest || to > self.version || from > to {
             return Err(AxcpError::MissingRange { oldest, newest: self.version });
         }
-        let ops = self.journal.iter().filter(|entry| entry.version > from && entry.version <= to).map(|entry| entry.op.clone()).collect();
-        Ok(ContextPatch { context_id: self.context_id.clone(), base_version: from, ops })
+        let ops = self.between(from, to).map(|entry| entry.op.clone()).collect();
+        Ok(ContextPatch { context_id: self.context_id.clone(), base_version: from, ops, ..ContextPatch::default() })
     }
 
-    /// Gives all registers as one patch, which makes an equal replica of an empty one. Removed values are among them.
+    /// Gives the kept versions after `from`, up to `to`, oldest first.
+    pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &ContextVersion> {
+        let oldest = self.journal.front().map_or(self.version, |first| first.version - 1);
+        let before = usize::try_from(from.saturating_sub(oldest)).unwrap_or(usize::MAX).min(self.journal.len());
+        self.journal.range(before..).take_while(move |entry| entry.version <= to)
+    }
+
+    /// Gives all registers as one patch, which makes an equal replica of an empty one. Removed values are among them. The patch may be
+    /// larger than an envelope: [`Replica::snapshot_after`] gives the parts.
     pub fn snapshot(&self) -> ContextPatch {
         let mut ops = Vec::new();
-        for (name, node) in self.tree.below() {
-            node.visit(&mut vec![name], &mut |path, write| ops.push(op_of(path, write)));
+        self.tree.below_after(None).for_each(|(name, node)| visit(name, node, &mut ops));
+        ContextPatch { context_id: self.context_id.clone(), ops, ..ContextPatch::default() }
+    }
+
+    /// Gives the registers of some segments after the segment `after`, and the last of these segments; `None` where there are no more. Segments
+    /// of other times make an equal replica too, once all operations since the first of them are joined.
+    pub fn snapshot_after(&self, after: Option<&str>) -> Option<(String, Vec<ContextPatch>)> {
+        let (mut ops, mut last) = (Vec::new(), None);
+        for (name, node) in self.tree.below_after(after) {
+            visit(name, node, &mut ops);
+            last = Some(name);
+            if ops.len() > SOME {
+                break;
+            }
         }
-        ContextPatch { context_id: self.context_id.clone(), base_version: 0, ops }
+        let whole = ContextPatch { context_id: self.context_id.clone(), ops, is_part: true, ..ContextPatch::default() };
+        Some((last?.to_owned(), parts_of(whole)))
     }
 
     /// Makes the replica of a snapshot and its version, after a restart.
@@ -228,145 +313,37 @@ impl Replica {
     pub fn restore(snapshot: &ContextPatch, node: &str, version: u64) -> Result<Self, AxcpError> {
         let mut replica = Self::new(&snapshot.context_id, node)?;
         let peer = replica.node.clone();
-        replica.join(snapshot, &peer)?;
-        replica.journal.clear();
-        replica.journal_bytes = 0;
+        for part in parts_of(snapshot.clone()) {
+            replica.join_all(&part.ops, &peer)?;
+        }
         replica.version = version;
-        replica.clock = snapshot.ops.iter().fold(HybridClock::default(), |mut clock, op| {
-            // Kept times were checked when they came.
-            let _followed = clock.follow(op.ts, op.ts);
-            clock
-        });
+        for op in &snapshot.ops {
+            replica.clock.advance(op.ts);
+        }
         Ok(replica)
     }
-}
 
-/// Writes that an operation stands for.
-struct OpWrites {
-    path: ContextPath,
-    stamp: WriteStamp,
-    op: DeltaKind,
-    text: Bytes,
-}
-
-impl OpWrites {
-    fn read(op: &DeltaOp, peer: &Arc<str>) -> Result<Self, AxcpError> {
-        let path = ContextPath::read(&op.path)?;
-        let kind = DeltaKind::try_from(op.op).map_err(|_| AxcpError::BadDelta("`op` is 0, 1, 2 or 3"))?;
-        let node = if op.node_id.is_empty() { peer.clone() } else { op.node_id.as_str().into() };
-        check_id(&node)?;
-        let stamp = WriteStamp { ts: op.ts, node };
-        let text = if kind == DeltaKind::Remove { Bytes::new() } else { json_of(&op.data, path.parts().len())? };
-        if op.path.len() + longest(&text) > MOST_POINTER {
-            return Err(TOO_LONG);
+    /// Makes the next version again, as it was kept.
+    ///
+    /// # Errors
+    /// When the version is not the next, or breaks a rule.
+    pub fn replay(&mut self, entry: &ContextVersion) -> Result<(), AxcpError> {
+        if self.version.checked_add(1) != Some(entry.version) {
+            return Err(AxcpError::Malformed("a kept version does not follow the version before"));
         }
-        Ok(Self { path, stamp, op: kind, text })
-    }
-
-    fn join(&self, tree: &mut RegisterNode) -> bool {
-        let path: Vec<&str> = self.path.parts().iter().map(String::as_str).collect();
-        match self.op {
-            DeltaKind::Add | DeltaKind::Replace => self.place(tree, &path, &self.text),
-            DeltaKind::Remove => self.set(tree, &path, &RegisterValue::Removed, true),
-            DeltaKind::Merge if self.text.starts_with(b"{") => self.merge(tree, &path, &self.text),
-            DeltaKind::Merge => self.place(tree, &path, &self.text),
-        }
-    }
-
-    fn set(&self, tree: &mut RegisterNode, path: &[&str], value: &RegisterValue, is_cover: bool) -> bool {
-        tree.join(path, RegisterWrite { stamp: &self.stamp, value, is_cover })
-    }
-
-    /// Puts a value in the place of all below.
-    fn place(&self, tree: &mut RegisterNode, path: &[&str], text: &Bytes) -> bool {
-        if !text.starts_with(b"{") {
-            return self.set(tree, path, &RegisterValue::Plain(Bytes::copy_from_slice(text)), true);
-        }
-        let is_changed = self.set(tree, path, &RegisterValue::Object, true);
-        self.members(text, |name, value| {
-            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
-            self.place(tree, &path, value)
-        }) || is_changed
-    }
-
-    /// Puts members beside those already there; null removes a member (RFC 7396).
-    fn merge(&self, tree: &mut RegisterNode, path: &[&str], text: &Bytes) -> bool {
-        let is_changed = self.set(tree, path, &RegisterValue::Object, false);
-        self.members(text, |name, value| {
-            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
-            match value.first() {
-                Some(b'{') => self.merge(tree, &path, value),
-                Some(b'n') => self.set(tree, &path, &RegisterValue::Removed, true),
-                _ => self.place(tree, &path, value),
-            }
-        }) || is_changed
-    }
-
-    /// Joins each member, and tells if any changed.
-    fn members(&self, text: &Bytes, mut join: impl FnMut(&str, &Bytes) -> bool) -> bool {
-        let members = Members::again(text);
-        members.iter().fold(false, |changed, (name, value)| join(&name, &text.slice_ref(value)) || changed)
+        let writes = self.join_all(std::slice::from_ref(&entry.op), &entry.stamp.node)?;
+        self.clock.advance(entry.stamp.ts);
+        drop(writes);
+        self.record(entry.stamp.clone(), &entry.op, entry.merged);
+        Ok(())
     }
 }
 
-/// Gives the JSON text of data, without space around it.
-fn json_of(data: &[u8], levels: usize) -> Result<Bytes, AxcpError> {
-    let text = unpack(data)?;
-    let place =
-        json::check(&text, Duplicates::RefuseDeep).map_err(|_| AxcpError::BadDelta("the data is no JSON value, or has a key twice"))?;
-    let text = text.get(place).unwrap_or_default();
-    if levels + depth(text) > MOST_LEVELS {
-        return Err(TOO_DEEP);
-    }
-    Ok(Bytes::copy_from_slice(text))
-}
+/// Operations after which a part of a snapshot is long enough.
+const SOME: usize = 512;
 
-/// Gives the bytes of the longest pointer to a member of valid JSON: a snapshot writes each member with its path.
-fn longest(text: &[u8]) -> usize {
-    if !text.starts_with(b"{") {
-        return 0;
-    }
-    let members = Members::again(text);
-    members.iter().map(|(name, value)| ContextPath::write(&[name]).len() + longest(value)).max().unwrap_or(0)
-}
-
-/// Counts the levels of valid JSON.
-fn depth(text: &[u8]) -> usize {
-    let (mut now, mut most, mut quoted, mut escaped) = (0_usize, 0, false, false);
-    for byte in text {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = quoted,
-            b'"' => quoted = !quoted,
-            b'{' | b'[' if !quoted => {
-                now += 1;
-                most = most.max(now);
-            }
-            b'}' | b']' if !quoted => now = now.saturating_sub(1),
-            _ => {}
-        }
-    }
-    most
-}
-
-/// Writes a register as the operation that makes it.
-fn op_of(path: &[&str], write: RegisterWrite<'_>) -> DeltaOp {
-    let (op, data) = match (write.value, write.is_cover) {
-        (RegisterValue::Removed, _) => (DeltaKind::Remove, Bytes::new()),
-        (RegisterValue::Object, true) => (DeltaKind::Replace, Bytes::from_static(b"{}")),
-        (RegisterValue::Object, false) => (DeltaKind::Merge, Bytes::from_static(b"{}")),
-        (RegisterValue::Plain(text), _) => (DeltaKind::Replace, pack(text.clone())),
-    };
-    let WriteStamp { ts, node } = write.stamp;
-    DeltaOp { op: op.into(), path: ContextPath::write(path), data, ts: *ts, node_id: node.as_ref().to_owned() }
-}
-
-fn check_id(id: &str) -> Result<(), AxcpError> {
-    match id.len() {
-        0 => Err(AxcpError::Malformed("an id of a context or a node is empty")),
-        1..=MOST_ID => Ok(()),
-        _ => Err(AxcpError::TooLarge { what: "the bytes of an id", most: MOST_ID }),
-    }
+fn visit(name: &str, node: &RegisterNode, ops: &mut Vec<DeltaOp>) {
+    node.visit(&mut vec![name], &mut |path, write| ops.push(op_of(path, write)));
 }
 
 /// Memory of an operation, in bytes.

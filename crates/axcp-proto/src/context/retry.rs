@@ -10,7 +10,7 @@ use crate::envelope::{MOST_OPS, MOST_PATCHES};
 use crate::message::{ContextPatch, RetryEnvelope};
 
 /// Bytes of the patches kept for a peer.
-pub const MOST_KEPT: usize = 4 * 1024 * 1024;
+pub const MOST_KEPT: usize = 1024 * 1024;
 
 /// A patch and the end of its time, in milliseconds of the caller's clock.
 #[derive(Debug, Clone)]
@@ -117,7 +117,7 @@ mod tests {
 
     fn patch(context: &str, base_version: u64, data: usize) -> ContextPatch {
         let op = DeltaOp { data: vec![b'1'; data].into(), ..DeltaOp::default() };
-        ContextPatch { context_id: context.into(), base_version, ops: vec![op] }
+        ContextPatch { context_id: context.into(), base_version, ops: vec![op], ..ContextPatch::default() }
     }
 
     fn versions(envelopes: &[RetryEnvelope]) -> Vec<(u32, Vec<u64>)> {

@@ -5,6 +5,7 @@
 //! object of each level above, by the same rule.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use bytes::Bytes;
 
@@ -27,6 +28,8 @@ pub(super) struct RegisterNode {
     /// Stamp before which all writes below are dead, where the levels above do not already say so.
     cover: Option<WriteStamp>,
     below: BTreeMap<String, RegisterNode>,
+    /// Bytes held for the value here and for all nodes below, counted with each write.
+    inner: usize,
 }
 
 /// A write of the content of a single register.
@@ -38,13 +41,22 @@ pub(super) struct RegisterWrite<'a> {
 }
 
 /// Memory of a node beside its texts, in bytes.
-const NODE: usize = 200;
+pub(super) const NODE: usize = 200;
 
 impl RegisterNode {
     /// Joins a write at a path below this node, the root, a place without a register. Tells if any register changed.
     pub(super) fn join(&mut self, path: &[&str], write: RegisterWrite<'_>) -> bool {
         let Some((segment, rest)) = path.split_first() else { return false };
-        self.below.entry((*segment).to_owned()).or_default().descend(rest, write, None)
+        self.enter(segment, |below| below.descend(rest, write, None))
+    }
+
+    /// Changes the node under `name`, which is made where there is none, and counts the bytes.
+    fn enter(&mut self, name: &str, change: impl FnOnce(&mut Self) -> bool) -> bool {
+        let before = self.below.get(name).map_or(0, |node| node.held_under(name));
+        let node = self.below.entry(name.to_owned()).or_default();
+        let is_changed = change(node);
+        self.inner = (self.inner + node.held_under(name)).saturating_sub(before);
+        is_changed
     }
 
     /// `floor`: the highest cover above.
@@ -57,12 +69,11 @@ impl RegisterNode {
         if *write.value != RegisterValue::Removed {
             is_changed = self.raise(write.stamp, &RegisterValue::Object);
         }
-        let floor = floor.max(self.cover.as_ref());
-        if floor.is_some_and(|floor| write.stamp < floor) {
+        let floor = floor.max(self.cover.as_ref()).cloned();
+        if floor.as_ref().is_some_and(|floor| write.stamp < floor) {
             return is_changed;
         }
-        let below = self.below.entry((*next).to_owned()).or_default();
-        below.descend(rest, write, floor) || is_changed
+        self.enter(next, |below| below.descend(rest, write, floor.as_ref())) || is_changed
     }
 
     fn set(&mut self, write: RegisterWrite<'_>, floor: Option<&WriteStamp>) -> bool {
@@ -70,7 +81,7 @@ impl RegisterNode {
         let is_covered = write.is_cover && floor.max(self.cover.as_ref()).is_none_or(|cover| cover < write.stamp);
         if is_covered {
             self.cover = Some(write.stamp.clone());
-            self.below.retain(|_, node| node.prune(write.stamp));
+            self.prune_below(write.stamp);
         }
         is_raised || is_covered
     }
@@ -78,7 +89,9 @@ impl RegisterNode {
     fn raise(&mut self, stamp: &WriteStamp, value: &RegisterValue) -> bool {
         let is_higher = self.last.as_ref().is_none_or(|(last, before)| (last, before) < (stamp, value));
         if is_higher {
+            self.inner = self.inner.saturating_sub(self.own());
             self.last = Some((stamp.clone(), value.clone()));
+            self.inner += self.own();
         }
         is_higher
     }
@@ -92,8 +105,18 @@ impl RegisterNode {
             self.cover = None;
         }
         let floor = self.cover.as_ref().unwrap_or(floor).clone();
-        self.below.retain(|_, node| node.prune(&floor));
+        self.prune_below(&floor);
         self.last.is_some() || self.cover.is_some() || !self.below.is_empty()
+    }
+
+    fn prune_below(&mut self, floor: &WriteStamp) {
+        let mut held = 0;
+        self.below.retain(|name, node| {
+            let lives = node.prune(floor);
+            held += if lives { node.held_under(name) } else { 0 };
+            lives
+        });
+        self.inner = self.own() + held;
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
@@ -102,14 +125,18 @@ impl RegisterNode {
 
     /// Puts a node back in the place of another.
     pub(super) fn put(&mut self, name: &str, node: Option<Self>) {
-        match node {
-            Some(node) => drop(self.below.insert(name.to_owned(), node)),
-            None => drop(self.below.remove(name)),
+        let before = self.below.remove(name).map_or(0, |node| node.held_under(name));
+        self.inner = self.inner.saturating_sub(before);
+        if let Some(node) = node {
+            self.inner += node.held_under(name);
+            self.below.insert(name.to_owned(), node);
         }
     }
 
-    pub(super) fn below(&self) -> impl Iterator<Item = (&str, &Self)> {
-        self.below.iter().map(|(name, node)| (name.as_str(), node))
+    /// Gives the nodes below whose names come after `name`, in their order.
+    pub(super) fn below_after<'a>(&'a self, name: Option<&str>) -> impl Iterator<Item = (&'a str, &'a Self)> + use<'a> {
+        let from = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.below.range::<str, _>((from, Bound::Unbounded)).map(|(name, node)| (name.as_str(), node))
     }
 
     /// Finds out if an array stands at this node.
@@ -119,11 +146,24 @@ impl RegisterNode {
 
     /// Gives the bytes held here and below.
     pub(super) fn held(&self) -> usize {
-        let own = match &self.last {
+        NODE + self.inner
+    }
+
+    fn held_under(&self, name: &str) -> usize {
+        name.len() + self.held()
+    }
+
+    fn own(&self) -> usize {
+        match &self.last {
             Some((_, RegisterValue::Plain(text))) => text.len(),
             Some((_, RegisterValue::Removed | RegisterValue::Object)) | None => 0,
-        };
-        NODE + own + self.below.iter().map(|(name, node)| name.len() + node.held()).sum::<usize>()
+        }
+    }
+
+    /// Counts the bytes held anew, node by node.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> usize {
+        NODE + self.own() + self.below.iter().map(|(name, node)| name.len() + node.counted()).sum::<usize>()
     }
 
     /// Adds the JSON text of the node to `out`. Tells if the node has a value.

@@ -32,7 +32,7 @@ fn xc_01_the_frame_of_the_reference_is_met() {
 fn xc_01_every_content_has_its_number() {
     let graph = ContextGraphVersion { context_id: "c".into(), version: 42 };
     let op = DeltaOp { op: DeltaKind::Merge.into(), path: "/a".into(), data: Bytes::from_static(b"1"), ts: 5, node_id: "n".into() };
-    let patch = ContextPatch { context_id: "c".into(), base_version: 2, ops: vec![op] };
+    let patch = ContextPatch { context_id: "c".into(), base_version: 2, ops: vec![op], ..ContextPatch::default() };
     let patch_text = b"\x0a\x01c\x10\x02\x1a\x0f\x08\x03\x12\x02/a\x1a\x011\x20\x05\xc2\x3e\x01n";
     let cases: [(EnvelopePayload, &[u8]); 12] = [
         (EnvelopePayload::ContextPatch(patch.clone()), &[b"\x22\x16", patch_text.as_slice()].concat()),

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod claims;
+mod contexts;
 mod learnt;
 mod pins;
 mod ticket;
@@ -18,6 +19,7 @@ use store::StoreError;
 
 pub(crate) use approvals::RowTable;
 pub(crate) use claims::ClaimTable;
+pub(crate) use contexts::ContextTable;
 pub(crate) use learnt::LessonTable;
 pub(crate) use pins::PinTable;
 pub use ticket::Tickets;

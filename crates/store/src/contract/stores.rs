@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{bus, claims, lessons, pending, pins};
+use super::{bus, claims, contexts, lessons, pending, pins};
 use crate::Stores;
 
 /// A place for stores, opened by each call as another gate or a later run would.
@@ -20,5 +20,7 @@ pub async fn hold(fresh: impl Fn() -> StorePlace) {
     pins::looks_are_heard_by_whoever_asks_from_where_he_was(&fresh());
     pins::gates_are_those_that_said_so_when_they_were_first_seen(&fresh());
     lessons::are_kept_for_their_gate_and_room(&fresh());
+    contexts::are_there_after_a_restart_and_each_gates_own(&fresh());
+    contexts::go_on_from_a_snapshot(&fresh());
     bus::news_come_to_whoever_listens(&fresh()).await;
 }

@@ -3,6 +3,10 @@ use prost::Message as _;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::context::operation::{MOST_ID, MOST_UNPACKED};
+use crate::context::path::{MOST_LEVELS, MOST_POINTER, TOO_LONG};
+use crate::context::tree::RegisterValue;
+use crate::envelope::MOST_OPS;
 
 const WALL: u64 = 1_000_000;
 
@@ -11,7 +15,7 @@ fn op(kind: DeltaKind, path: &str, data: &str, ts: u64, node: &str) -> DeltaOp {
 }
 
 fn patch(ops: Vec<DeltaOp>) -> ContextPatch {
-    ContextPatch { context_id: "c".into(), base_version: 0, ops }
+    ContextPatch { context_id: "c".into(), ops, ..ContextPatch::default() }
 }
 
 fn replica() -> Replica {
@@ -302,5 +306,106 @@ proptest! {
         }
         receiver.apply(&sender.range(known, sender.version()).unwrap(), "sender", WALL).unwrap();
         prop_assert_eq!(receiver.snapshot().encode_to_vec(), sender.snapshot().encode_to_vec());
+    }
+}
+
+#[test]
+fn xc_11_what_is_kept_holds_no_frame() {
+    let frame = Bytes::from(format!("\"text\"{}", " ".repeat(1 << 20)).into_bytes());
+    let mut replica = replica();
+    let sent = patch(vec![DeltaOp { data: frame.slice(..6), ..op(DeltaKind::Add, "/a", "", 5, "x") }]);
+    replica.apply(&sent, "peer", WALL).unwrap();
+    drop(sent);
+    assert!(frame.is_unique(), "a register or a version holds the whole frame");
+}
+
+#[test]
+fn xc_11_the_unpacked_bytes_of_a_patch_are_bounded() {
+    let packed = pack(format!("\"{}\"", "x".repeat(MOST_DATA - 2)).into());
+    let many = |count: usize| {
+        let op = |at| DeltaOp { data: packed.clone(), ..op(DeltaKind::Add, &format!("/s{at}"), "", 5, "x") };
+        patch((0..count).map(op).collect())
+    };
+    let fits = MOST_UNPACKED / MOST_DATA;
+    assert!(many(fits + 1).encoded_len() < 10_000);
+    assert_eq!(replica().apply(&many(fits), "peer", WALL), Ok(u64::try_from(fits).unwrap()));
+    let refused = AxcpError::TooLarge { what: "the unpacked bytes of a patch", most: MOST_UNPACKED };
+    assert_eq!(replica().apply(&many(fits + 1), "peer", WALL), Err(refused));
+}
+
+#[test]
+fn xc_12_a_refused_patch_is_due_once_there_is_room() {
+    let mut replica = replica();
+    let large = format!("\"{}\"", "x".repeat(MOST_DATA - 10));
+    let mut ts = 1;
+    while replica.apply(&patch(vec![op(DeltaKind::Add, &format!("/s/{ts}"), &large, ts, "x")]), "peer", WALL).is_ok() {
+        ts += 1;
+    }
+    assert!(!replica.has_room_again());
+    replica.apply(&patch(vec![op(DeltaKind::Replace, "/s", "{}", ts, "x")]), "peer", WALL).unwrap();
+    assert!(replica.has_room_again() && !replica.has_room_again());
+}
+
+#[test]
+fn xc_14_kept_versions_are_made_again() {
+    let mut whole = applied(&[op(DeltaKind::Add, "/a", "1", 5, "x"), op(DeltaKind::Add, "/b", "2", 6, "y")]);
+    let mut again = Replica::restore(&replica().snapshot(), "me", 0).unwrap();
+    whole.history().cloned().collect::<Vec<_>>().iter().for_each(|entry| again.replay(entry).unwrap());
+    assert_eq!((again.snapshot(), again.version(), again.range(0, 2)), (whole.snapshot(), 2, whole.range(0, 2)));
+    let last = whole.history().last().unwrap().clone();
+    assert!(again.replay(&last).is_err(), "a version is made once");
+    let next = |replica: &mut Replica| replica.write(&[(DeltaKind::Remove, "/a", Bytes::new())], 0).unwrap().ops[0].ts;
+    assert_eq!((next(&mut again), next(&mut whole)), (7, 7));
+}
+
+#[test]
+fn xc_14_versions_not_on_the_disk_are_never_forgotten() {
+    let mut replica = replica();
+    replica.note_kept(0);
+    let noise: String = (0..40_000_u32).map(|at| char::from(b'!' + u8::try_from(at.wrapping_mul(2_654_435_761) >> 26).unwrap())).collect();
+    let noise = noise.replace(['"', '\\'], "x");
+    for ts in 1..200 {
+        replica.apply(&patch(vec![op(DeltaKind::Add, "/a", &format!("\"{ts}{noise}\""), ts, "x")]), "peer", WALL).unwrap();
+    }
+    assert_eq!(replica.between(0, 199).count(), 199);
+    replica.note_kept(199);
+    assert!(replica.range(0, 1).is_err() && replica.journal_bytes <= MOST_JOURNAL);
+}
+
+#[test]
+fn xc_12_a_snapshot_comes_in_parts_that_fit() {
+    let mut replica = replica();
+    for at in 0..12_u64 {
+        let members: Vec<String> = (0..400).map(|name| format!("\"m{name}\":{name}")).collect();
+        let whole = format!("{{{}}}", members.join(","));
+        replica.apply(&patch(vec![op(DeltaKind::Add, &format!("/s{}/p{at}", at % 2), &whole, at + 1, "x")]), "peer", WALL).unwrap();
+    }
+    let (mut after, mut other) = (None, Replica::new("c", "other").unwrap());
+    while let Some((last, parts)) = replica.snapshot_after(after.as_deref()) {
+        for part in parts {
+            assert!(part.ops.len() <= MOST_OPS && part.is_part);
+            other.apply(&part, "peer", WALL).unwrap();
+        }
+        after = Some(last);
+    }
+    assert_eq!(other.snapshot(), replica.snapshot());
+}
+
+proptest! {
+    #[test]
+    fn xc_10_the_bytes_held_are_counted_right(ops in operations()) {
+        let made = applied(&ops);
+        prop_assert_eq!(made.tree.held(), made.tree.counted());
+        let restored = Replica::restore(&made.snapshot(), "me", 1).unwrap();
+        prop_assert_eq!(restored.tree.held(), made.tree.held());
+    }
+
+    #[test]
+    fn xc_10_a_refused_write_leaves_no_trace(before in operations(), path in "/[a-f](/[a-e]){0,2}") {
+        let mut replica = applied(&before);
+        let (snapshot, held, version) = (replica.snapshot(), replica.tree.held(), replica.version());
+        let changes = [(DeltaKind::Add, path.as_str(), Bytes::from_static(b"1")), (DeltaKind::Add, "/g", Bytes::from_static(b"{"))];
+        prop_assert!(replica.write(&changes, WALL).is_err());
+        prop_assert_eq!((replica.snapshot(), replica.tree.held(), replica.version()), (snapshot, held, version));
     }
 }

@@ -1,0 +1,229 @@
+use proptest::prelude::*;
+use prost::Message as _;
+
+use super::*;
+
+const WALL: u64 = 1_000_000;
+
+fn shared(node: &str, peers: &[&str]) -> SharedContext {
+    let replica = Replica::new("c", node).unwrap();
+    SharedContext::new(replica, 1000, peers.iter().map(|peer| ((*peer).into(), 0)))
+}
+
+fn write(at: &mut SharedContext, path: &str, data: &str, now: u64) {
+    let version = at.write(&[(DeltaKind::Replace, path, Bytes::copy_from_slice(data.as_bytes()))], WALL + now).unwrap();
+    at.note_kept(version, now);
+}
+
+/// Lets a peer in: both greet each other.
+fn meet(one: &mut SharedContext, other: &mut SharedContext, names: (&str, &str), now: u64) {
+    let EnvelopePayload::SyncSubscribe(wish) = one.greet(names.1).unwrap() else { panic!("a greeting subscribes") };
+    let EnvelopePayload::SyncSubscribe(back) = other.greet(names.0).unwrap() else { panic!("a greeting subscribes") };
+    other.subscribe(names.0, wish, now).unwrap();
+    one.subscribe(names.1, back, now).unwrap();
+}
+
+/// Brings a message to its receiver, and gives the kinds of what came back.
+fn deliver(to: &mut SharedContext, from_name: &str, payload: EnvelopePayload, now: u64) -> Vec<EnvelopePayload> {
+    let mut answers = Vec::new();
+    let patches = if let EnvelopePayload::Retry(retry) = payload {
+        retry.buffered_patches
+    } else if let EnvelopePayload::ContextPatch(patch) = payload {
+        vec![patch]
+    } else if let EnvelopePayload::SyncRequest(wish) = payload {
+        to.request(from_name, &wish).unwrap();
+        Vec::new()
+    } else {
+        panic!("{payload:?}")
+    };
+    for patch in patches {
+        answers.extend(to.patch(from_name, &patch, WALL + now).unwrap());
+    }
+    let version = to.replica().version();
+    to.note_kept(version, now);
+    answers
+}
+
+/// Sends until both sides have nothing more. Gives all that went from `one`.
+fn settle(one: &mut SharedContext, other: &mut SharedContext, names: (&str, &str), now: u64) -> Vec<EnvelopePayload> {
+    let mut sent = Vec::new();
+    for _ in 0..10_000 {
+        let (to_other, to_one) = (one.next(names.1), other.next(names.0));
+        if to_other.is_none() && to_one.is_none() {
+            return sent;
+        }
+        let mut to_one: Vec<EnvelopePayload> = to_one.into_iter().collect();
+        if let Some(payload) = to_other {
+            sent.push(payload.clone());
+            to_one.extend(deliver(other, names.0, payload, now));
+        }
+        for payload in to_one {
+            for answer in deliver(one, names.1, payload, now) {
+                deliver(other, names.0, answer, now);
+            }
+        }
+    }
+    panic!("two peers never have enough of each other")
+}
+
+fn bytes(of: &SharedContext) -> Vec<u8> {
+    of.replica().snapshot().encode_to_vec()
+}
+
+#[test]
+fn xc_12_a_subscriber_gets_what_it_lacks_and_no_more() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    write(&mut one, "/a", "1", 0);
+    assert_eq!(one.next("other"), None, "nobody has subscribed");
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    assert_eq!(bytes(&one), bytes(&other));
+    write(&mut other, "/b", "2", 1);
+    let back = settle(&mut one, &mut other, ("one", "other"), 1);
+    // The author of a write does not get it back, but learns the version.
+    assert!(matches!(&back[..], [EnvelopePayload::ContextPatch(patch)] if patch.ops.is_empty() && patch.new_version == 2), "{back:?}");
+    assert_eq!((one.progress("other").known, other.progress("one").known), (other.replica().version(), one.replica().version()));
+}
+
+#[test]
+fn xc_14_nothing_leaves_before_it_is_on_the_disk() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    let version = one.write(&[(DeltaKind::Add, "/a", Bytes::from_static(b"1"))], WALL).unwrap();
+    assert_eq!((one.next("other"), one.unkept().count()), (None, 1));
+    one.note_kept(version, 0);
+    assert!(one.next("other").is_some() && one.unkept().count() == 0);
+}
+
+#[test]
+fn xc_13_a_peer_that_comes_back_gets_kept_patches_first() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    one.part_from("other");
+    other.part_from("one");
+    write(&mut one, "/a", "1", 10);
+    write(&mut one, "/b", "2", 20);
+    meet(&mut one, &mut other, ("one", "other"), 500);
+    let sent = settle(&mut one, &mut other, ("one", "other"), 500);
+    let kept: Vec<u32> =
+        sent.iter().filter_map(|sent| if let EnvelopePayload::Retry(retry) = sent { Some(retry.ttl_ms) } else { None }).collect();
+    assert_eq!(kept, [510, 520]);
+    assert_eq!(bytes(&one), bytes(&other));
+}
+
+#[test]
+fn xc_13_expired_patches_are_counted_and_their_versions_still_come() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    one.part_from("other");
+    write(&mut one, "/a", "1", 10);
+    meet(&mut one, &mut other, ("one", "other"), 5000);
+    let sent = settle(&mut one, &mut other, ("one", "other"), 5000);
+    assert!(sent.iter().all(|sent| matches!(sent, EnvelopePayload::ContextPatch(_))));
+    assert_eq!((one.progress("other").expired, bytes(&one)), (1, bytes(&other)));
+}
+
+#[test]
+fn xc_12_whoever_is_far_behind_gets_a_snapshot() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    let mut seed = 1_u32;
+    let mut noise = || -> String {
+        let mut next = || {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'a' + u8::try_from((seed >> 16) % 26).unwrap())
+        };
+        (0..12_000).map(|_| next()).collect()
+    };
+    for at in 0..700 {
+        write(&mut one, &format!("/s{}/{}", at % 70, at % 3), &format!("\"{at}{}\"", noise()), 0);
+    }
+    assert!(one.replica().range(0, 1).is_err(), "the first version is forgotten");
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    let sent = settle(&mut one, &mut other, ("one", "other"), 0);
+    let patches: Vec<&ContextPatch> =
+        sent.iter().filter_map(|sent| if let EnvelopePayload::ContextPatch(patch) = sent { Some(patch) } else { None }).collect();
+    assert!(patches.len() > 2 && patches.iter().all(|patch| patch.ops.len() <= MOST_OPS && patch.encoded_len() < 2 << 20));
+    assert_eq!((bytes(&one), other.progress("one").known), (bytes(&other), 700));
+}
+
+#[test]
+fn xc_12_a_filter_lets_through_what_it_names() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    for (path, data) in [("/user/a", "1"), ("/shared/b", "2"), ("/user/intent", "3")] {
+        write(&mut one, path, data, 0);
+    }
+    let wish = SyncSubscribe { prefixes: vec!["/user/".into()], ..SyncSubscribe::default() };
+    one.subscribe("other", wish, 0).unwrap();
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    assert_eq!(other.replica().json(), r#"{"user":{"a":1,"intent":3}}"#);
+    assert_eq!(other.progress("one").known, 3);
+    let wish = SyncSubscribe { tags: vec!["b".into()], ..SyncSubscribe::default() };
+    one.subscribe("other", wish, 0).unwrap();
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    assert_eq!(other.replica().json(), r#"{"shared":{"b":2},"user":{"a":1,"intent":3}}"#);
+}
+
+#[test]
+fn xc_12_a_revoked_value_is_removed() {
+    let mut one = shared("one", &["other"]);
+    write(&mut one, "/a/b", "1", 0);
+    let news = ContextInvalidation { context_id: "c".into(), path: "/a".into(), ts: WALL + 5, ..ContextInvalidation::default() };
+    one.invalidate("other", &news, WALL).unwrap();
+    assert_eq!(one.replica().json(), "{}");
+    assert_eq!(one.invalidate("stranger", &news, WALL), Err(AxcpError::Context));
+}
+
+/// A step of two peers.
+#[derive(Debug, Clone)]
+enum Step {
+    Write(bool, usize, u32),
+    Part,
+    Meet,
+    Talk(usize),
+    Later(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (any::<bool>(), 0_usize..5, any::<u32>()).prop_map(|(who, path, value)| Step::Write(who, path, value)),
+        1 => Just(Step::Part),
+        2 => Just(Step::Meet),
+        3 => (0_usize..4).prop_map(Step::Talk),
+        1 => (0_u64..800).prop_map(Step::Later),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+proptest! {
+    /// Links break at any place, and what was on the way is lost.
+    #[test]
+    fn xc_11_peers_converge_whatever_link_breaks(steps in steps()) {
+        let (mut one, mut other, mut now) = (shared("one", &["other"]), shared("other", &["one"]), 0);
+        let paths = ["/a", "/a/b", "/a/b/c", "/d", "/d/e"];
+        for step in steps {
+            match step {
+                Step::Write(true, path, value) => write(&mut one, paths[path], &value.to_string(), now),
+                Step::Write(false, path, value) => write(&mut other, paths[path], &value.to_string(), now),
+                Step::Part => {
+                    one.part_from("other");
+                    other.part_from("one");
+                }
+                Step::Meet => meet(&mut one, &mut other, ("one", "other"), now),
+                Step::Talk(messages) => for _ in 0..messages {
+                    if let Some(payload) = one.next("other") {
+                        for answer in deliver(&mut other, "one", payload, now) {
+                            deliver(&mut one, "other", answer, now);
+                        }
+                    }
+                },
+                Step::Later(millis) => now += millis,
+            }
+        }
+        meet(&mut one, &mut other, ("one", "other"), now);
+        settle(&mut one, &mut other, ("one", "other"), now);
+        prop_assert_eq!(bytes(&one), bytes(&other));
+        prop_assert_eq!(one.progress("other").known, other.replica().version());
+        prop_assert_eq!(other.progress("one").known, one.replica().version());
+    }
+}
