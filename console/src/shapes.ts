@@ -14,7 +14,7 @@ export interface Registered {
 export interface Mount {
   name: string;
   origin: string;
-  transport: 'stdio' | 'http' | 'sse' | 'link' | 'a2a' | 'stub';
+  transport: 'stdio' | 'http' | 'sse' | 'link' | 'a2a' | 'stub' | 'context';
   state: State;
   since: number;
   next_try: number | null;

@@ -2,7 +2,7 @@
 """Runs the peer tests: real clients, real servers and the official suite, through the built binary.
 
     run.py [GROUP...]       groups: conformance, clients, servers, tree, audit, rooms, console, trouble, approvals, pins,
-                            secret_service, network, agents, devices (default: all)
+                            secret_service, network, agents, devices, context (default: all)
 
 Installs the pinned peers into `.peers/` first. The binary is `$BANYAN_BIN`, else `target/debug/banyan`. Several groups run in two lanes, each
 group in a process of its own, and what a group printed is shown when it ends. A group's `checks.py` states how many seconds it may
@@ -27,7 +27,7 @@ LANES = 2
 PATIENCE = 4
 
 GROUPS = ("conformance", "clients", "servers", "tree", "audit", "rooms", "console", "trouble", "approvals", "pins", "secret_service",
-          "network", "agents", "devices")
+          "network", "agents", "devices", "context")
 
 
 def main():

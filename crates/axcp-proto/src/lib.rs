@@ -3,7 +3,7 @@
 //! There is no clock, socket, task, lock or `await` in this crate: time and randomness come in as arguments. A driver has the connection.
 //!
 //! [`frame`] makes frames of bytes, [`envelope`] reads the envelope in a frame and keeps its bytes, [`message`] has the messages inside, and
-//! [`gzip`] opens the data of an operation. [`profile`] settles the profile of a [`session`], and [`context`] joins patches. [`error`] lists the refusals with the codes that a peer is sent.
+//! [`gzip`] opens the data of an operation. [`profile`] settles the profile of a [`session`], and [`context`] joins patches. [`telemetry`] reads datagrams, and [`error`] lists the refusals with the codes that a peer is sent.
 
 pub mod context;
 pub mod envelope;
@@ -14,3 +14,4 @@ pub mod gzip;
 pub mod message;
 pub mod profile;
 pub mod session;
+pub mod telemetry;

@@ -26,6 +26,11 @@ impl ProfileOffer {
         if offer.has(least) { Ok(offer) } else { Err(AxcpError::Malformed("the minimum is no profile of the mask")) }
     }
 
+    /// Makes the offer of a node that shares contexts, and has no enclave for profile 3.
+    pub const fn of_sync() -> Self {
+        Self { mask: 0b0111, least: 2 }
+    }
+
     /// Writes the offer as a message.
     pub fn write(self) -> ProfileNegotiate {
         ProfileNegotiate { supported_mask: self.mask, min_required: self.least }
@@ -175,6 +180,14 @@ mod tests {
         for (mask, least) in [(0, 0), (0b1111, 4), (0b1011, 2), (0b1_0000, 4), (u32::MAX, u32::MAX)] {
             assert!(matches!(offer(mask, least), Err(AxcpError::Malformed(_))), "{mask:b} {least}");
         }
+    }
+
+    #[test]
+    fn xc_02_a_node_of_contexts_demands_profile_two() {
+        let ours = ProfileOffer::of_sync();
+        assert_eq!(ProfileOffer::read(ours.write()), Ok(ours));
+        assert_eq!(ours.agree(offer(0b1111, 0).unwrap()), Ok(2));
+        assert!(ours.agree(offer(0b0011, 0).unwrap()).is_err() && ours.agree(offer(0b1111, 3).unwrap()).is_err());
     }
 
     #[test]

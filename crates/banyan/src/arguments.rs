@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    add, agent, approvals, audit, auth, ca, call, check, completions, connect, console, demo, device, doctor, explain, grants, import,
-    join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, stub, token, tools, trace, tree,
-    up,
+    add, agent, approvals, audit, auth, axcp, ca, call, check, completions, connect, console, context, demo, device, doctor, explain,
+    grants, import, join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, stub, token,
+    tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Approve(approvals::Approve),
     /// Sign in at a server that wants OAuth
     Auth(auth::Auth),
+    /// Show the nodes that share contexts with the gate
+    Axcp(axcp::Axcp),
     /// Make certificates for this gate and those that join it
     Ca(ca::Authority),
     /// Call a tool
@@ -64,6 +66,8 @@ pub(crate) enum Command {
     Connect(connect::Connect),
     /// Open the console of the running gate in a browser
     Console(console::Console),
+    /// Show a shared context as it was, and who changed it
+    Context(context::Context),
     /// Serve a demonstration server
     #[command(hide = true)]
     Demo(demo::Demo),
@@ -139,12 +143,14 @@ impl Command {
             Self::Approvals(command) => command.run(place, output),
             Self::Approve(command) => command.run(place, output),
             Self::Auth(command) => command.run(place, output),
+            Self::Axcp(command) => command.run(place, output),
             Self::Ca(command) => command.run(place, output),
             Self::Call(command) => command.run(place, output),
             Self::Check(command) => command.run(place, output),
             Self::Completions(command) => command.run(output),
             Self::Connect(command) => command.run(place, output),
             Self::Console(command) => command.run(place, output),
+            Self::Context(command) => command.run(place, output),
             Self::Demo(command) => command.run(),
             Self::Deny(command) => command.run(place, output),
             Self::Device(command) => command.run(place, output),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agent::AgentPart;
+use axcp::AxcpPart;
 use config::{Section, Sections};
 use door::part::{GatePart, Ground, InstalledPart};
 use room::RoomPart;
@@ -22,6 +23,7 @@ impl Default for PartList {
             .with(RoomPart)
             .with(AgentPart)
             .with(StubPart)
+            .with(AxcpPart)
             .with_section(equipment::DeviceSection)
     }
 }

@@ -27,7 +27,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 81] = [
+pub const ALL: [(&str, Check); 82] = [
     ("aepb_a2a", bridged::a2a),
     ("aepb_document", agents::capabilities),
     ("aepb_mcp", bridged::mcp),
@@ -37,6 +37,7 @@ pub const ALL: [(&str, Check); 81] = [
     ("axcp_envelope", contexts::envelope),
     ("axcp_frames", contexts::frames),
     ("axcp_patch", contexts::patch),
+    ("axcp_session", contexts::session),
     ("bird", network::bird),
     ("canonical", audit::form),
     ("capability", rooms::capability),

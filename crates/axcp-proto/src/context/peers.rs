@@ -146,7 +146,7 @@ impl SharedContext {
     /// When the peer does not subscribe, or the versions are not held any more.
     pub fn request(&mut self, peer: &str, wish: &SyncRequest) -> Result<(), AxcpError> {
         let from = wish.missing_from.as_ref().map_or(0, |from| from.version);
-        self.replica.range(from, wish.to_version)?;
+        self.replica.check_range(from, wish.to_version)?;
         let kept = self.kept;
         let subscriber = self.peer(peer)?.subscriber.as_mut();
         let subscriber = subscriber.ok_or(AxcpError::Malformed("versions are asked for without a subscription"))?;
@@ -250,7 +250,7 @@ impl Subscriber {
         if let Some(part) = self.parts.pop_front() {
             return Some(part);
         }
-        let is_held = self.sent <= kept && replica.range(self.sent, self.sent).is_ok();
+        let is_held = self.sent <= kept && replica.check_range(self.sent, self.sent).is_ok();
         if !is_held && self.snapshot.is_none() {
             self.snapshot = Some((None, kept));
         }

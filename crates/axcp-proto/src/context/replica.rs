@@ -251,6 +251,22 @@ impl Replica {
         Ok(is_there.then(|| out.into()))
     }
 
+    /// Gives the JSON text at a path, or `None` where there is none. Parts of an array have no paths.
+    ///
+    /// # Errors
+    /// When the path is no pointer.
+    pub fn value(&self, path: &str) -> Result<Option<Bytes>, AxcpError> {
+        let at = ContextPath::read(path)?;
+        let found = at.parts().iter().try_fold(&self.tree, |node, part| node.get(part));
+        let mut out = Vec::new();
+        Ok(found.is_some_and(|node| node.write_json(&mut out)).then(|| out.into()))
+    }
+
+    /// Gives the bytes held for the registers.
+    pub fn held(&self) -> usize {
+        self.tree.held()
+    }
+
     /// Gives the JSON text of the whole context.
     pub fn json(&self) -> Bytes {
         let mut out = Vec::new();
@@ -268,12 +284,19 @@ impl Replica {
     /// # Errors
     /// When a version is not kept any more, or not made yet.
     pub fn range(&self, from: u64, to: u64) -> Result<ContextPatch, AxcpError> {
-        let oldest = self.journal.front().map_or(self.version, |first| first.version - 1);
-        if from < oldest || to > self.version || from > to {
-            return Err(AxcpError::MissingRange { oldest, newest: self.version });
-        }
+        self.check_range(from, to)?;
         let ops = self.between(from, to).map(|entry| entry.op.clone()).collect();
         Ok(ContextPatch { context_id: self.context_id.clone(), base_version: from, ops, ..ContextPatch::default() })
+    }
+
+    /// Checks that the versions after `from`, up to `to`, are held. The answer takes no walk.
+    ///
+    /// # Errors
+    /// When a version is not kept any more, or not made yet.
+    pub fn check_range(&self, from: u64, to: u64) -> Result<(), AxcpError> {
+        let oldest = self.journal.front().map_or(self.version, |first| first.version - 1);
+        let is_held = oldest <= from && from <= to && to <= self.version;
+        if is_held { Ok(()) } else { Err(AxcpError::MissingRange { oldest, newest: self.version }) }
     }
 
     /// Gives the kept versions after `from`, up to `to`, oldest first.

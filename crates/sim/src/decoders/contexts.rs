@@ -1,10 +1,14 @@
-//! Checks for what a node of AXCP sends: frames, envelopes and packed data. Nothing about a context itself.
+//! Checks for what a node of AXCP sends: frames, envelopes, packed data, and whole sessions. Opens no connection.
 
+use axcp_proto::context::peers::SharedContext;
 use axcp_proto::context::replica::Replica;
 use axcp_proto::envelope::ReceivedEnvelope;
+use axcp_proto::error::AxcpError;
 use axcp_proto::frame::{FrameReader, LengthOrder, MOST_FRAME};
 use axcp_proto::gzip::{MOST_DATA, pack, unpack};
-use axcp_proto::message::{EnvelopePayload, ErrorMessage};
+use axcp_proto::message::{EnvelopePayload, ErrorMessage, SyncSubscribe};
+use axcp_proto::profile::ProfileOffer;
+use axcp_proto::session::{AxcpSession, SessionEvent, is_fatal};
 use bytes::Bytes;
 
 /// A field that no version knows.
@@ -74,6 +78,57 @@ pub(super) fn patch(data: &[u8]) {
     let mut backwards = empty;
     assert!(backwards.apply(&patch, "peer", 1 << 50).is_ok());
     assert_eq!(backwards.snapshot(), snapshot);
+}
+
+/// A node that says anything gets answers that it can read, or is refused; and whatever it wrote, it is sent all that it lacks.
+pub(super) fn session(data: &[u8]) {
+    let (mut talk, _) = AxcpSession::new(ProfileOffer::of_sync());
+    let Ok(replica) = Replica::new("c", "me") else { return };
+    let mut context = SharedContext::new(replica, 1000, [("peer".into(), 0)]);
+    for frame in read(std::iter::once(data)).0 {
+        let event = ReceivedEnvelope::read(frame).and_then(|envelope| talk.receive(&envelope));
+        let done = match event {
+            Ok(SessionEvent::Content(payload)) => apply(&mut context, payload),
+            Ok(SessionEvent::Answer(payload)) => talk.envelope("", payload).map(drop),
+            Ok(SessionEvent::Opened | SessionEvent::Refused { .. } | SessionEvent::Passed) => Ok(()),
+            Err(refused) => Err(refused),
+        };
+        if let Err(refused) = done {
+            holds(&refused.message());
+            if is_fatal(&refused) {
+                break;
+            }
+        }
+        context.note_kept(context.replica().version(), 0);
+    }
+    let Ok(mut other) = Replica::new("c", "other") else { return };
+    assert!(context.subscribe("peer", SyncSubscribe::default(), 0).is_ok());
+    while let Some(payload) = context.next("peer") {
+        assert!(talk.envelope("", payload.clone()).is_ok_and(|envelope| envelope.len() <= MOST_FRAME));
+        if let EnvelopePayload::ContextPatch(patch) = payload {
+            assert!(other.apply(&patch, "me", 1 << 50).is_ok());
+        }
+    }
+    assert_eq!(other.snapshot(), context.replica().snapshot());
+}
+
+fn apply(context: &mut SharedContext, payload: EnvelopePayload) -> Result<(), AxcpError> {
+    if let EnvelopePayload::ContextPatch(patch) = &payload {
+        context.patch("peer", patch, 1 << 50)?;
+    }
+    if let EnvelopePayload::Retry(retry) = &payload {
+        retry.buffered_patches.iter().try_for_each(|patch| context.patch("peer", patch, 1 << 50).map(drop))?;
+    }
+    if let EnvelopePayload::SyncRequest(wish) = &payload {
+        context.request("peer", wish)?;
+    }
+    if let EnvelopePayload::ContextInvalidation(news) = &payload {
+        context.invalidate("peer", news, 1 << 50)?;
+    }
+    if let EnvelopePayload::SyncSubscribe(wish) = payload {
+        context.subscribe("peer", wish, 0)?;
+    }
+    Ok(())
 }
 
 fn is_json(text: &[u8]) -> bool {

@@ -34,6 +34,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("mcp", 11),
     ("agent", 11),
     ("stub", 11),
+    ("axcp", 11),
     ("mesh", 12),
     ("gateway", 13),
     ("banyan", 14),

@@ -1,0 +1,260 @@
+//! The gate as a node: dialling and dialled peers, and a link for each. Reads no envelope.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axcp_proto::error::ErrorCode;
+use call::words::party::Party;
+use quinn::{Connection, Endpoint, Incoming, VarInt};
+use runtime::tls::Connector;
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trust::Trust;
+
+use crate::endpoint::{self, EndpointError};
+use crate::link::{LinkEnd, PeerLink};
+use crate::section::{AxcpSettings, ContextSettings, PeerSettings};
+use crate::shelf::ContextShelf;
+
+/// Longest wait for a handshake.
+const HANDSHAKE: Duration = Duration::from_secs(8);
+/// Handshakes at a time, of peers whose names are not known yet.
+const HANDSHAKES: usize = 64;
+/// Shortest and longest pause between two tries to reach a peer.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(4)];
+
+/// The gate as a node of AXCP.
+pub(crate) struct AxcpNode {
+    settings: AxcpSettings,
+    contexts: Vec<ContextSettings>,
+    shelf: Arc<ContextShelf>,
+    trust: Arc<Trust>,
+    connector: Arc<Connector>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    links: watch::Sender<BTreeMap<Arc<str>, Arc<PeerLink>>>,
+    state: Mutex<NodeState>,
+}
+
+/// State of a node, for people.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeState {
+    /// Name in the gate's own certificate.
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) listens: Option<SocketAddr>,
+    /// Reason for which nothing works.
+    pub(crate) trouble: Option<String>,
+    /// Last words with each peer.
+    pub(crate) ends: BTreeMap<Arc<str>, String>,
+    pub(crate) refused: u64,
+}
+
+impl AxcpNode {
+    /// Begins to listen and to dial.
+    pub(crate) fn begin(
+        settings: AxcpSettings,
+        contexts: Vec<ContextSettings>,
+        shelf: Arc<ContextShelf>,
+        trust: Arc<Trust>,
+        connector: Arc<Connector>,
+    ) -> Arc<Self> {
+        let (stop, tasks, links) = (CancellationToken::new(), TaskTracker::new(), watch::Sender::default());
+        let node = Arc::new(Self { settings, contexts, shelf, trust, connector, stop, tasks, links, state: Mutex::default() });
+        let running = Arc::clone(&node);
+        node.tasks.spawn(async move {
+            if let Err(error) = running.run().await {
+                tracing::error!(%error, "contexts are not shared");
+                running.state().trouble = Some(error.to_string());
+            }
+        });
+        node
+    }
+
+    /// Ends all connections.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+    }
+
+    /// Waits until all connections have ended.
+    pub(crate) async fn ended(&self) {
+        self.tasks.wait().await;
+    }
+
+    pub(crate) fn settings(&self) -> &AxcpSettings {
+        &self.settings
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, NodeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds the live link of a peer.
+    pub(crate) fn link(&self, peer: &str) -> Option<Arc<PeerLink>> {
+        self.links.borrow().get(peer).cloned()
+    }
+
+    async fn run(self: &Arc<Self>) -> Result<(), EndpointError> {
+        let id = endpoint::own_id(&self.settings)?;
+        self.state().id = Some(Arc::clone(&id));
+        self.shelf.retain(&self.contexts).await;
+        for context in &self.contexts {
+            if let Err(error) = self.shelf.open(context, &id).await {
+                tracing::error!(context = %context.name, %error, "a context cannot be opened");
+                self.state().trouble = Some(format!("the context {} cannot be opened: {error}", context.name));
+            }
+        }
+        let endpoint = self.endpoint().await?;
+        self.state().listens = self.settings.listen.and_then(|_| endpoint.local_addr().ok());
+        for peer in self.settings.peers.values().filter(|peer| peer.address.is_some()) {
+            let (node, endpoint, peer) = (Arc::clone(self), endpoint.clone(), peer.clone());
+            self.tasks.spawn(async move { node.dial_again(&endpoint, &peer).await });
+        }
+        let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
+        loop {
+            let incoming = tokio::select! {
+                Some(incoming) = endpoint.accept() => incoming,
+                () = self.stop.cancelled() => break,
+            };
+            let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else {
+                incoming.ignore();
+                continue;
+            };
+            let node = Arc::clone(self);
+            self.tasks.spawn(async move {
+                let shaken = node.shake(incoming).await;
+                drop(permit);
+                if let Some(connection) = shaken {
+                    node.serve(connection, None).await;
+                }
+            });
+        }
+        endpoint.close(VarInt::from_u32(ErrorCode::Unknown.number()), b"the gate ends");
+        drop(tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await);
+        Ok(())
+    }
+
+    /// Opens the endpoint. An earlier one of the same port may still be closing.
+    async fn endpoint(&self) -> Result<Endpoint, EndpointError> {
+        let secret = self.shelf.secret().await;
+        for _ in 0..20 {
+            match endpoint::open(&self.settings, secret) {
+                Err(EndpointError::Port(_, error)) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                opened => return opened,
+            }
+        }
+        endpoint::open(&self.settings, secret)
+    }
+
+    async fn shake(&self, incoming: Incoming) -> Option<Connection> {
+        if !incoming.remote_address_validated() && incoming.may_retry() {
+            // A sender that cannot receive is no peer: addresses are forged easily.
+            drop(incoming.retry());
+            return None;
+        }
+        match tokio::time::timeout(HANDSHAKE, incoming.into_future()).await {
+            Ok(Ok(connection)) => Some(connection),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a handshake failed");
+                self.state().refused += 1;
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    async fn dial_again(self: &Arc<Self>, endpoint: &Endpoint, peer: &PeerSettings) {
+        let mut pause = PAUSES[0];
+        loop {
+            let mut links = self.links.subscribe();
+            let is_free = links.wait_for(|links| !links.contains_key(&peer.id));
+            tokio::select! {
+                _ = is_free => {}
+                () = self.stop.cancelled() => return,
+            }
+            let dialled = tokio::select! {
+                dialled = self.dial(endpoint, peer) => dialled,
+                () = self.stop.cancelled() => return,
+            };
+            match dialled {
+                Ok(connection) => {
+                    pause = PAUSES[0];
+                    self.serve(connection, Some(&peer.id)).await;
+                }
+                Err(why) => {
+                    tracing::debug!(peer = %peer.id, why, "a peer cannot be reached");
+                    self.state().ends.insert(Arc::clone(&peer.id), why);
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = pause.saturating_mul(2).min(PAUSES[1]),
+                () = self.stop.cancelled() => return,
+            }
+        }
+    }
+
+    async fn dial(&self, endpoint: &Endpoint, peer: &PeerSettings) -> Result<Connection, String> {
+        let (host, port) = peer.address.as_ref().ok_or("the peer has no address")?;
+        let found = tokio::net::lookup_host((host.as_str(), *port)).await.map_err(|error| format!("{host} has no address: {error}"))?;
+        let is_v6 = endpoint.local_addr().is_ok_and(|address| address.is_ipv6());
+        let address = found.into_iter().find(|address| is_v6 || address.is_ipv4()).ok_or(format!("{host} has no usable address"))?;
+        let client = endpoint::client(&self.settings, &self.connector).map_err(|error| error.to_string())?;
+        let connecting = endpoint.connect_with(client, address, host).map_err(|error| error.to_string())?;
+        let shaken = tokio::time::timeout(HANDSHAKE, connecting).await.map_err(|_| "it gave no answer".to_owned())?;
+        shaken.map_err(|error| error.to_string())
+    }
+
+    /// Serves a connection, dialled to `expected` or accepted, until its end.
+    async fn serve(self: &Arc<Self>, connection: Connection, expected: Option<&Arc<str>>) {
+        let party = endpoint::party(&connection);
+        let peer = match self.known(&party, expected) {
+            Ok(peer) => peer,
+            Err(end) => {
+                tracing::warn!(from = %connection.remote_address(), why = end.why, "a connection is refused");
+                self.state().refused += 1;
+                expected.into_iter().for_each(|id| drop(self.state().ends.insert(Arc::clone(id), end.why.clone())));
+                return end.close(&connection);
+            }
+        };
+        let shared = self.contexts.iter().filter(|context| context.peers.contains(&peer)).map(|context| Arc::clone(&context.id));
+        let (shelf, contexts) = (Arc::clone(&self.shelf), shared.collect());
+        let link = Arc::new(PeerLink::new(connection, Arc::clone(&peer), shelf, contexts, expected.is_some()));
+        let before = self.links.borrow().get(&peer).cloned();
+        self.links.send_modify(|links| drop(links.insert(Arc::clone(&peer), Arc::clone(&link))));
+        if let Some(before) = before {
+            LinkEnd::new(ErrorCode::Unknown, "a newer connection takes the place of this one").close(&before.connection);
+        }
+        let end = tokio::select! {
+            end = link.run() => end,
+            () = self.trust.ended(&party) => LinkEnd::new(ErrorCode::Unauthorized, "the certificate has ended or was revoked"),
+            () = self.stop.cancelled() => LinkEnd::new(ErrorCode::Unknown, "the gate ends"),
+        };
+        end.close(&link.connection);
+        tracing::info!(peer = %peer, why = end.why, "the connection with a peer has ended");
+        self.state().ends.insert(Arc::clone(&peer), end.why);
+        let is_last = self.links.send_if_modified(|links| {
+            let is_ours = links.get(&peer).is_some_and(|current| Arc::ptr_eq(current, &link));
+            is_ours && links.remove(&peer).is_some()
+        });
+        if is_last {
+            link.part();
+        }
+    }
+
+    /// Finds the peer that a certificate names.
+    fn known(&self, party: &Party, expected: Option<&Arc<str>>) -> Result<Arc<str>, LinkEnd> {
+        let unauthorized = |why: String| LinkEnd::new(ErrorCode::Unauthorized, why);
+        let certified = party.certified().ok_or_else(|| unauthorized("show a certificate that names you".into()))?;
+        let name = &certified.principal;
+        if expected.is_some_and(|expected| expected != name) {
+            return Err(unauthorized(format!("the peer is {name}, and another was expected")));
+        }
+        let peer = self.settings.peers.values().find(|peer| peer.id == *name);
+        peer.map(|peer| Arc::clone(&peer.id)).ok_or_else(|| unauthorized(format!("{name} is no peer of this node")))
+    }
+}
