@@ -7,7 +7,7 @@ use bytes::Bytes;
 use config::secret::SystemSources;
 use gateway::Gateway;
 use gateway::admin::client::{AdminClient, AdminError};
-use gateway::admin::shapes::{CallRequest, JoinStatus, MountStatus, Status, Tools, Trace, TraceRequest};
+use gateway::admin::shapes::{CallRequest, JoinStatus, MountStatus, Status, ToolDefinition, Tools, Trace, TraceRequest};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
@@ -59,6 +59,14 @@ impl AskedGate {
         match self {
             Self::Own(gate) => Ok(Tools { client: client.map(str::to_owned), tools: gate.tools(client) }),
             Self::Running(gate) => Ok(gate.get("/-/tools", &query).await?),
+        }
+    }
+
+    /// The whole definition of a tool with this dotted name.
+    pub(crate) async fn definition(&self, dotted: &str) -> Result<ToolDefinition, Failure> {
+        match self {
+            Self::Own(gate) => Ok(gate.definition(&gate.tools(None), dotted).map_err(AdminError::Refused)?),
+            Self::Running(gate) => Ok(gate.get(&format!("/-/tools/{dotted}"), &[]).await?),
         }
     }
 

@@ -31,6 +31,7 @@ mod private;
 mod program;
 mod serve;
 mod signals;
+mod signature;
 mod signing;
 mod similar;
 mod table;

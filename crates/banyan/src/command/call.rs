@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use clap::Args;
-use gateway::admin::shapes::CallRequest;
+use gateway::admin::shapes::{CallRequest, ToolRow};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ use crate::asked::AskedGate;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
+use crate::signature::ToolSignature;
 use crate::{call_arguments, table, terminal, threads, time};
 
 /// Calls one tool and prints what it answers.
@@ -69,9 +70,22 @@ impl Call {
 
     async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
         let asked = AskedGate::find(place, output).await?;
-        let answer = asked.with_near_tools(&self.tool, self.answered(&asked, request, output).await).await;
+        let answer = match self.slip(&asked, request).await {
+            Some(slip) => Err(Failure::Usage(slip)),
+            None => asked.with_near_tools(&self.tool, self.answered(&asked, request, output).await).await,
+        };
         asked.finish(output).await;
         answer
+    }
+
+    /// Finds a slip in the arguments, which most servers would pass over. A tool that nobody finds is told by the call.
+    async fn slip(&self, asked: &AskedGate, request: &CallRequest) -> Option<String> {
+        let tools = asked.tools(None).await.ok()?.tools;
+        let one = asked.definition(&ToolRow::find(&tools, &self.tool)?.dotted).await.ok()?;
+        let (definition, arguments) =
+            (serde_json::from_str(one.definition.get()).ok()?, serde_json::from_str(request.arguments.get()).ok()?);
+        let slip = ToolSignature::read(&definition).slip(&self.tool, &arguments)?;
+        Some(format!("{slip}\n  `banyan tools {}` shows its arguments", printable(&self.tool)))
     }
 
     async fn answered(&self, asked: &AskedGate, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {

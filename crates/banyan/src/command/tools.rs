@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use gateway::admin::shapes::{ToolRow, Tools as ToolsShape};
+use gateway::admin::shapes::{ToolDefinition, ToolRow, Tools as ToolsShape};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::arguments::Place;
-use crate::asked;
+use crate::asked::AskedGate;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
-use crate::printable::printable;
+use crate::printable::{printable, printable_lines};
+use crate::signature::ToolSignature;
 use crate::similar::did_you_mean;
 use crate::table::{self, Align};
 use crate::threads;
@@ -18,7 +20,8 @@ use crate::threads;
 /// Lists tools with about how many tokens each costs a model that is shown it.
 #[derive(Args)]
 pub(crate) struct Tools {
-    /// Only the tools of these servers
+    /// Only the tools of these servers; or one tool, with its arguments
+    #[arg(value_name = "SERVER|TOOL")]
     servers: Vec<String>,
     /// As this client sees them (the name it gives itself, like `claude-code`)
     #[arg(long, value_name = "NAME")]
@@ -53,7 +56,10 @@ struct Sum<'a> {
 
 impl Tools {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let mut shown = threads::wait(asked::tools(place, self.client.as_deref(), output))??;
+        let (mut shown, one) = threads::wait(self.ask(place, output))??;
+        if let Some(one) = one {
+            return definition(&one, output);
+        }
         self.narrow(&mut shown)?;
         let report = report(&shown);
         if output.wants_json() {
@@ -75,19 +81,65 @@ impl Tools {
         Ok(())
     }
 
+    /// The tools, and the definition of one where only that is asked for.
+    async fn ask(&self, place: &Place, output: &Output) -> Result<(ToolsShape, Option<ToolDefinition>), Failure> {
+        let asked = AskedGate::find(place, output).await?;
+        let answer = self.answered(&asked).await;
+        asked.finish(output).await;
+        answer
+    }
+
+    async fn answered(&self, asked: &AskedGate) -> Result<(ToolsShape, Option<ToolDefinition>), Failure> {
+        let shown = asked.tools(self.client.as_deref()).await?;
+        let only = match self.servers.as_slice() {
+            [name] if !shown.tools.iter().any(|tool| tool.mount == *name) => ToolRow::find(&shown.tools, name),
+            _ => None,
+        };
+        let Some(tool) = only else { return Ok((shown, None)) };
+        let one = asked.definition(&tool.dotted).await?;
+        Ok((shown, Some(one)))
+    }
+
     fn narrow(&self, shown: &mut ToolsShape) -> Result<(), Failure> {
         if self.servers.is_empty() {
             return Ok(());
         }
         for server in &self.servers {
             if !shown.tools.iter().any(|t| t.mount == *server) {
-                let hint = did_you_mean(server, shown.tools.iter().map(|t| t.mount.as_str()));
-                return Err(Failure::NotFound(format!("no server `{server}` shows a tool{hint}\n  `banyan status` says how servers are")));
+                let names = shown.tools.iter().flat_map(|t| [t.mount.as_str(), t.dotted.as_str()]);
+                let hint = did_you_mean(server, names);
+                return Err(Failure::NotFound(format!(
+                    "no server `{server}` shows a tool, and no tool is called so{hint}\n  `banyan status` says how servers are"
+                )));
             }
         }
         shown.tools.retain(|t| self.servers.contains(&t.mount));
         Ok(())
     }
+}
+
+/// Shows a tool: its description, its arguments, and an example of a call.
+fn definition(one: &ToolDefinition, output: &Output) -> Result<(), Failure> {
+    if output.wants_json() {
+        return output.json(one);
+    }
+    let tool = &one.tool;
+    let written: Value =
+        serde_json::from_str(one.definition.get()).map_err(|error| Failure::Failed(format!("its definition is no JSON: {error}")))?;
+    let signature = ToolSignature::read(&written);
+    let tokens = table::short(tool.tokens);
+    output.line(&format!(
+        "{}  ({} for clients, about {tokens} tokens)",
+        output.paint(Look::Strong, &printable(&tool.dotted)),
+        printable(&tool.shown)
+    ))?;
+    let description = written["description"].as_str().unwrap_or_default();
+    if !description.is_empty() {
+        output.line(&printable_lines(description.trim()))?;
+    }
+    output.line("\narguments")?;
+    signature.lines().iter().try_for_each(|line| output.line(line))?;
+    output.line(&format!("\nexample\n  {}", signature.example(&tool.dotted)))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]

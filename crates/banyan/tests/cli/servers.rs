@@ -51,6 +51,29 @@ fn flaws_of_a_new_server_are_told_at_once() {
 }
 
 #[test]
+fn a_tool_shows_its_arguments_and_slips_are_refused() {
+    let home = Home::new();
+    home.write("banyan.toml", "");
+    home.run(&["add", "clock", "--", env!("CARGO_BIN_EXE_banyan"), "demo", "clock"]).exits(0);
+    let shown = home.run(&["tools", "clock.now"]).exits(0).out;
+    assert!(
+        shown.contains("clock.now  (clock__now for clients")
+            && shown.contains("  zone  string")
+            && shown.contains("banyan call clock.now zone="),
+        "{shown}"
+    );
+    assert_eq!(home.run(&["tools", "clock.now", "--json"]).exits(0).json()["tool"]["dotted"], "clock.now");
+    let slip = home.run(&["call", "clock.now", "zonee=Europe/Vienna"]).exits(2);
+    assert!(
+        slip.out.is_empty() && slip.err.contains("`zonee` is no argument of `clock.now`") && slip.err.contains("did you mean `zone`?"),
+        "{slip:?}"
+    );
+    home.run(&["call", "clock.now", "zone=Europe/Vienna"]).exits(0);
+    let near = home.run(&["tools", "clock.nwo"]).exits(3).err;
+    assert!(near.contains("did you mean") && near.contains("`clock.now`"), "{near}");
+}
+
+#[test]
 fn a_name_is_taken_once_and_only_servers_are_removed() {
     let home = Home::new();
     home.write("banyan.toml", "[mount.web]\nurl = \"https://h.example/mcp\"\n[device.r1]\nbackend = \"frr\"\n");

@@ -15,7 +15,10 @@ use call::words::refusal::Refusal;
 
 impl Gateway {
     /// Finds one of `tools` as `ToolRow::find` does, with the definition as the server wrote it and the MCP-AX annotations.
-    pub(super) fn definition(&self, tools: &[ToolRow], name: &str) -> Result<ToolDefinition, Refusal> {
+    ///
+    /// # Errors
+    /// None of `tools` has the name.
+    pub fn definition(&self, tools: &[ToolRow], name: &str) -> Result<ToolDefinition, Refusal> {
         let none = || Refusal::not_found(format!("there is no tool `{name}`"));
         let tool = ToolRow::find(tools, name).cloned().ok_or_else(none)?;
         let tree = self.0.gate.mounts.tree.load_full();

@@ -116,7 +116,7 @@ pub struct ToolRow {
 impl ToolRow {
     /// Finds a tool by its dotted name, the name that clients are shown, or `SERVER.NAME` with the server's own spelling, which the record
     /// has. Two tools of one spelling are found by their other names only.
-    pub(crate) fn find<'a>(tools: &'a [Self], name: &str) -> Option<&'a Self> {
+    pub fn find<'a>(tools: &'a [Self], name: &str) -> Option<&'a Self> {
         let spelt = |tool: &&Self| name.strip_prefix(&*tool.mount).and_then(|rest| rest.strip_prefix('.')) == Some(&tool.original);
         tools.iter().find(|tool| tool.dotted == name || tool.shown == name).or_else(|| {
             let mut found = tools.iter().filter(spelt);
