@@ -276,7 +276,8 @@ static void call(uint8_t number, uint8_t seq)
             code = run(tool);
             break;
         }
-    if (out_len > STUB_SIZE - 2)
+    /* The word of a part that was not asked yet is no word of a handler. */
+    if (out_len > STUB_SIZE - 2 || code == ASK_FIRST)
         code = STUB_FAILED;
     if (code)
         fail(seq, code);

@@ -128,6 +128,8 @@ pub struct PartSession {
     wire: PartWire,
     seq: u8,
     /// Agreed with the part at least once.
+    /// Number of the last heartbeat to a part with a table.
+    beats: u8,
     is_numbered: bool,
     /// Mark of the part's last start.
     boot: Option<u8>,
@@ -150,6 +152,7 @@ impl PartSession {
             wire: PartWire::new(settings.profile),
             seq: settings.seq.max(1),
             settings,
+            beats: 0,
             is_numbered: false,
             boot: None,
             starts: 0,
@@ -331,7 +334,7 @@ impl PartSession {
             }
             (PartTurn::Calling { flight, .. }, None) => self.started_anew(flight, false, now),
             (PartTurn::Resting { .. } | PartTurn::Beating { .. }, None) => self.ask(0, now),
-            (PartTurn::Asking { table, .. }, Some(last)) => self.hear_rows(table, last, page, now),
+            (PartTurn::Asking { table, misses, .. }, Some(last)) => self.hear_rows((table, misses), last, page, now),
             (other, _) => {
                 self.phase = other;
                 self.stray();
@@ -340,10 +343,11 @@ impl PartSession {
     }
 
     /// Takes a page of the table that was asked for.
-    fn hear_rows(&mut self, mut table: PartTable, last: u8, page: TablePage, now: Duration) {
+    fn hear_rows(&mut self, (mut table, misses): (PartTable, u8), last: u8, page: TablePage, now: Duration) {
         // A page that came twice, or late, goes on where no other ended.
         let goes_on = usize::from(page.first) == table.rows.len();
         (table.most_bytes, table.device) = (page.table.most_bytes, page.table.device);
+        let has_rows = !page.table.rows.is_empty();
         let is_new = goes_on && page.table.rows.into_iter().all(|row| table.add(row));
         let listed = u8::try_from(table.rows.len()).unwrap_or(u8::MAX);
         match page.next {
@@ -358,24 +362,22 @@ impl PartSession {
                 }
                 self.agreed(now);
             }
-            Some(next) if is_new && next == listed => self.ask_page(0, table, now),
+            Some(next) if is_new && has_rows && next == listed => self.ask_page(0, table, now),
             _ => {
                 self.stray();
-                self.phase = PartTurn::Asking { misses: 0, table: PartTable::default(), due: add(now, FIRST_PAUSE) };
+                // A part whose pages never fit together is no better than a silent one.
+                self.phase = PartTurn::Asking { misses, table: PartTable::default(), due: add(now, FIRST_PAUSE) };
             }
         }
     }
 
     /// Ends or keeps a call whose part has started anew. `refused` is the part's word that this try did not run.
     fn started_anew(&mut self, flight: Flight, refused: bool, now: Duration) {
-        let never_ran = refused && flight.tries == 1;
-        let again = flight.order.is_repeatable || never_ran;
-        if again && flight.tries < MOST_TRIES && !flight.was_refused {
-            let tries = if never_ran { 0 } else { flight.tries };
+        if flight.order.is_repeatable && flight.tries < MOST_TRIES && !flight.was_refused {
+            let tries = if refused && flight.tries == 1 { 0 } else { flight.tries };
             self.waiting.push_front(Flight { tries, was_refused: true, ..flight });
-        } else if never_ran {
-            self.done(flight.order.id, CallEnd::NeverRan(NeverRan::StartedAnew));
         } else {
+            // A tool that has run may end by the same word: what may run once is not sent again on it.
             self.done(flight.order.id, CallEnd::Unknown(Unknown::StartedAnew));
         }
         self.ask(0, now);
@@ -436,7 +438,8 @@ impl PartSession {
     }
 
     fn beat(&mut self, misses: u8, now: Duration) {
-        let seq = self.next_seq();
+        // A part with a table counts calls alone: numbers that heartbeats used up would make the next call look like a late one.
+        let seq = if self.wire.lists_tools() { self.next_beat() } else { self.next_seq() };
         let bytes = self.wire.heartbeat(seq);
         let patience = self.wire_time(bytes.len()).saturating_mul(4).saturating_add(GRACE);
         self.steps.push_back(PartStep::Send(bytes));
@@ -446,6 +449,11 @@ impl PartSession {
     fn next_seq(&mut self) -> u8 {
         self.seq = self.seq.checked_add(1).unwrap_or(1);
         self.seq
+    }
+
+    fn next_beat(&mut self) -> u8 {
+        self.beats = self.beats.checked_add(1).unwrap_or(1);
+        self.beats
     }
 
     fn stray(&mut self) {

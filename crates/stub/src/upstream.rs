@@ -216,8 +216,11 @@ fn answer(tool: &StubTool, end: &CallEnd) -> Result<Answer, UpstreamError> {
         CallEnd::Failed { code: -32602, .. } => Ok(refused(-32602, &format!("the part refused the arguments of `{}`", tool.name))),
         CallEnd::Failed { code: -32601, .. } => Ok(failed(&format!("the part has no tool {}: check the numbers of both sides", tool.id))),
         CallEnd::Failed { code, text } => {
-            let text = text.as_deref().map_or_else(String::new, |text| format!(", in its own words {text:?}"));
-            Ok(failed(&format!("the part failed with code {code}{text}")))
+            // A part describes nothing to a model: its words are for whoever runs the gate.
+            if let Some(text) = text {
+                tracing::info!(tool = %tool.name, code, ?text, "a part failed");
+            }
+            Ok(failed(&format!("the part failed with code {code}")))
         }
         CallEnd::NeverRan(why) => never_ran(tool, *why),
         CallEnd::Unknown(why) => Err(UpstreamError::Lost(unknown(&tool.name, *why))),

@@ -84,10 +84,15 @@ fn fixed(tool: &StubTool, raw: &[u8]) -> Result<Vec<Value>, String> {
 }
 
 fn within(value: &StubValue, read: &Value) -> Result<(), String> {
-    let Value::Int(number) = read else { return Ok(()) };
+    // Bounds are far below the whole numbers that a float can't tell apart.
+    let (number, shown) = match read {
+        Value::Int(number) => (*number as f64, number.to_string()),
+        Value::Float(number) => (f64::from(*number), number.to_string()),
+        Value::Bool(_) | Value::Text(_) | Value::Bytes(_) | Value::Array(_) | Value::Map(_) | Value::Null => return Ok(()),
+    };
     match (value.minimum, value.maximum) {
-        (Some(least), _) if *number < least => Err(format!("is {number}, below {least}")),
-        (_, Some(most)) if *number > most => Err(format!("is {number}, above {most}")),
+        (Some(least), _) if !(number >= least as f64) => Err(format!("is {shown}, below {least}")),
+        (_, Some(most)) if !(number <= most as f64) => Err(format!("is {shown}, above {most}")),
         _ => Ok(()),
     }
 }

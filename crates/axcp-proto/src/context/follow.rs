@@ -85,6 +85,14 @@ impl PatchFollower {
     }
 }
 
+/// Checks the versions of a patch, before anything of the patch is applied.
+///
+/// # Errors
+/// When the versions go backwards, or further than a number.
+pub(super) fn check_versions(patch: &ContextPatch) -> Result<(), AxcpError> {
+    if patch.is_part { Ok(()) } else { last_of(patch).map(drop) }
+}
+
 /// Gives the version of the sender after a patch.
 fn last_of(patch: &ContextPatch) -> Result<u64, AxcpError> {
     let ContextPatch { base_version, new_version, ops, .. } = patch;

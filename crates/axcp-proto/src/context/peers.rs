@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::follow::PatchFollower;
+use super::follow::{PatchFollower, check_versions};
 use super::part::parts_of;
 use super::replica::{ContextVersion, Replica};
 use super::retry::RetryBuffer;
@@ -161,6 +161,8 @@ impl SharedContext {
     /// When the peer does not share the context, or the patch is refused.
     pub fn patch(&mut self, peer: &str, patch: &ContextPatch, wall: u64) -> Result<Option<EnvelopePayload>, AxcpError> {
         self.peer(peer)?;
+        // What is applied can't be refused any more.
+        check_versions(patch)?;
         self.replica.apply(patch, peer, wall)?;
         let asked = self.peer(peer)?.follower.note(patch)?;
         self.ask_for_refused();

@@ -156,10 +156,16 @@ impl Replica {
     fn join_all(&mut self, ops: &[DeltaOp], peer: &Arc<str>) -> Result<Vec<Option<WriteStamp>>, AxcpError> {
         let writes = OpWrites::read_all(ops, peer)?;
         let before = self.is_near_bounds(&writes).then(|| self.copies(writes.iter().map(OpWrites::segment)));
-        let changing: Vec<bool> = writes.iter().map(|write| write.join(&mut self.tree)).collect();
-        if let Some(before) = before
-            && let Err(refused) = self.check_bounds(before.keys())
-        {
+        let (mut changing, mut joined) = (Vec::with_capacity(writes.len()), Ok(()));
+        for write in &writes {
+            changing.push(write.join(&mut self.tree));
+            // After each: a patch that goes over a bound on its way costs that memory, and is refused when the versions are read back.
+            joined = if before.is_some() { self.check_bounds(write.segment()) } else { Ok(()) };
+            if joined.is_err() {
+                break;
+            }
+        }
+        if let (Some(before), Err(refused)) = (before, joined) {
             self.put_back(before);
             self.full = Some(self.tree.held());
             return Err(refused);
@@ -188,8 +194,8 @@ impl Replica {
         before.into_iter().for_each(|(segment, node)| self.tree.put(&segment, node));
     }
 
-    fn check_bounds<'a>(&self, mut segments: impl Iterator<Item = &'a String>) -> Result<(), AxcpError> {
-        if segments.any(|segment| self.tree.get(segment).is_some_and(|node| node.held() > MOST_SEGMENT)) {
+    fn check_bounds(&self, segment: &str) -> Result<(), AxcpError> {
+        if self.tree.get(segment).is_some_and(|node| node.held() > MOST_SEGMENT) {
             return Err(AxcpError::TooLarge { what: "the bytes held for a segment", most: MOST_SEGMENT });
         }
         if self.tree.held() > MOST_CONTEXT {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_proto::catalog::Entry;
 use mcp_proto::glob::Glob;
+use mcp_proto::hidden;
 use mcp_proto::json::Members;
 use mcp_proto::splice::{self, Change};
 use mesh_proto::annotation::{Annotation, Availability, LatencyClass, OPERATORS, Transport, Wishes, key};
@@ -81,7 +82,8 @@ impl ToolFacts {
         let mut annotation = self.annotation.clone();
         annotation.raise_latency(self.class().timeout().unwrap_or(Duration::MAX));
         let own = annotation.additions(is_lost);
-        let said = self.said.as_ref().map(|said| Members::again(said)).unwrap_or_default();
+        let visible = self.said.as_ref().map(|said| hidden::cleaned(said).map_or_else(|| said.clone(), Into::into));
+        let said = visible.as_ref().map(|said| Members::again(said)).unwrap_or_default();
         let said: Vec<(String, &[u8])> = said.iter().map(|(key, raw)| (key.into_owned(), raw)).collect();
         let mut changes: Vec<(&str, Change<'_>)> = own.iter().map(|(key, raw)| (*key, Change::Set(raw.as_bytes()))).collect();
         changes.extend(is_gated.then_some((key::GATED, Change::Set(b"true"))));

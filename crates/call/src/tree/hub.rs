@@ -278,7 +278,10 @@ impl Hub {
         if principals.any(|p| Some(p) != first) {
             return;
         }
-        self.to_only_gate(mount, first.map(|principal| &*principal.name), notification);
+        // At the gates above, it may reach callers of others: what a call could have brought about, or a log, stays here.
+        if near.is_empty() && notification.method != "notifications/message" {
+            self.to_only_gate(mount, first.map(|principal| &*principal.name), notification);
+        }
         for session in &sessions {
             match near.iter().find(|b| b.caller.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, session))) {
                 Some(back) => asks::pass_on(back, notification),

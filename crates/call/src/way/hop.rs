@@ -66,14 +66,15 @@ pub fn onward(caller: &Caller, branch: &Branch, offer: &Offer, arrival: Option<&
         return None;
     }
     let is_renamed = *offer.name != *offer.entry.key;
+    let own = if is_renamed { Cow::Owned(local_routes(&[&offer.entry.key]).swap_remove(0)) } else { Cow::Borrowed(&*offer.local) };
+    // A name that the gate below does not spell as a path has no route, but still leads there. A route could lead to another tool.
+    if own.to_string() != offer.entry.key {
+        return None;
+    }
     if let Some(arrived) = arrival.filter(|_| !is_renamed).and_then(|arrival| arrival.onward(caller)) {
         return Some(arrived);
     }
-    let own = if is_renamed { Cow::Owned(local_routes(&[&offer.entry.key]).swap_remove(0)) } else { Cow::Borrowed(&*offer.local) };
-    // A name that the gate below does not spell as a path has no route, but still leads there.
-    let spelled = own.to_string() == offer.entry.key;
-    let route = || write_route(std::iter::once(&branch.mount.config.name).chain(&own.0)).into();
-    spelled.then(|| Onward { route: route(), cursor: "1".into() })
+    Some(Onward { route: write_route(std::iter::once(&branch.mount.config.name).chain(&own.0)).into(), cursor: "1".into() })
 }
 
 /// Params of `caller` for the server of `branch`, which speaks `era`.

@@ -27,3 +27,36 @@ async fn ax_03_lists_without_announcements_are_fetched_again() {
     })
     .await;
 }
+
+/// A server of the initialize era that answers one request at a time, and works for five seconds on a call.
+const SERIAL: &str = r#"
+import json, sys, time
+for line in sys.stdin:
+    m = json.loads(line)
+    if m["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "serial", "version": "1"}}
+    elif m["method"] == "tools/list":
+        result = {"tools": [{"name": "work", "inputSchema": {"type": "object"}}]}
+    elif m["method"] == "tools/call":
+        time.sleep(5)
+        result = {"content": [{"type": "text", "text": "done"}]}
+    if "id" in m:
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": result}), flush=True)
+"#;
+
+#[tokio::test]
+async fn ax_03_a_look_at_lists_ends_no_call() {
+    bounded(async {
+        let mount = format!(
+            "[mount.n]\ncommand = \"python3\"\nargs = {}\nera = \"initialize\"\nstart_timeout = \"3s\"\nlist_ttl = \"500ms\"\n",
+            json!(["-c", SERIAL])
+        );
+        let world = World::start(&mount).await;
+        let client = Client::ready(&world, Era::Initialize).await;
+        for _ in 0..2 {
+            let told = client.tool("n__work", json!({})).await;
+            assert_eq!(told["result"]["content"][0]["text"], "done", "{told}");
+        }
+    })
+    .await;
+}

@@ -162,11 +162,14 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
     // The first is due at once, when the lists have just come.
     again.reset();
     loop {
-        tokio::select! {
+        let is_look = tokio::select! {
             () = instance.lost() => return UpstreamError::Lost(mount.connections.last_words()),
-            () = mount.connections.wake.notified() => {}
-            _ = again.tick(), if !untold.is_empty() => mount.connections.lock().dirty.extend(&untold),
-        }
+            () = mount.connections.wake.notified() => false,
+            _ = again.tick(), if !untold.is_empty() => {
+                mount.connections.lock().dirty.extend(&untold);
+                true
+            }
+        };
         listening::resubscribe(mount, instance, listening).await;
         if let Some(why) = mount.connections.take_reconnect() {
             return UpstreamError::Lost(why.into());
@@ -183,6 +186,8 @@ async fn follow(mount: &Arc<Mount>, instance: &Arc<Instance>, listening: &mut Op
                 mount.gate.publish(&mount.config.name, &changed);
             }
             Ok(_) => {}
+            // A server that answers one request at a time is busy with a call, and nobody but the clock has asked for its lists.
+            Err(UpstreamError::Silent(_)) if is_look => mount.connections.lock().dirty.extend(&kinds),
             Err(e) => return e,
         }
     }

@@ -64,14 +64,22 @@ struct Line {
     catalog: Arc<Catalog>,
     dirty: BTreeSet<Kind>,
     listening: Option<StandingStream>,
+    /// Nobody but the clock has asked for the lists.
+    is_look: bool,
 }
 
 impl Line {
     /// Fetches the wanted lists, over a new connection if necessary; `None`: failed, and without a connection now.
     async fn fetch_or_close(&mut self, mount: &Arc<Mount>) -> Option<FetchedLists> {
-        match self.fetch(mount).await {
-            Ok(fetched) => Some(fetched),
-            Err(error) => {
+        let is_look = std::mem::take(&mut self.is_look);
+        match (self.fetch(mount).await, &self.instance) {
+            (Ok(fetched), _) => Some(fetched),
+            // A server that answers one request at a time is busy with a call: the lists stay as they were until the next look.
+            (Err(UpstreamError::Silent(_)), Some(instance)) if is_look => {
+                let (instance, catalog) = (Arc::clone(instance), Arc::clone(&self.catalog));
+                Some(FetchedLists { instance, offers: offers(&catalog), catalog })
+            }
+            (Err(error), _) => {
                 self.close().await;
                 fall(mount, &error);
                 None
@@ -107,13 +115,16 @@ impl Line {
 
     /// Follows the wishes of the mount; `true`: lists are to be fetched. `is_due`: also those of which the server tells no changes.
     async fn stirred(&mut self, mount: &Arc<Mount>, is_due: bool) -> bool {
+        let is_asked = !self.dirty.is_empty();
         if is_due {
             self.dirty.extend(self.instance.iter().flat_map(|instance| supervise::untold(instance)));
         }
         if let Some(instance) = &self.instance {
             listening::resubscribe(mount, instance, &mut self.listening).await;
         }
-        self.dirty.extend(mount.connections.take_dirty());
+        let stirred = mount.connections.take_dirty();
+        self.is_look = is_due && !is_asked && stirred.is_empty();
+        self.dirty.extend(stirred);
         if mount.connections.take_reconnect().is_some() {
             mount.connections.shared.store(None);
             self.forget();

@@ -71,6 +71,18 @@ fn bytes(of: &SharedContext) -> Vec<u8> {
 }
 
 #[test]
+fn xc_10_a_refused_patch_was_not_applied() {
+    let (mut one, mut other) = (shared("a", &["b"]), shared("b", &["a"]));
+    meet(&mut one, &mut other, ("a", "b"), 0);
+    let before = (bytes(&one), one.replica().version());
+    let data = Bytes::from_static(b"1");
+    let forged = DeltaOp { op: DeltaKind::Replace.into(), path: "/x".into(), data, ts: WALL, node_id: "b".into() };
+    let backwards = ContextPatch { context_id: "c".into(), base_version: 5, new_version: 1, ops: vec![forged], ..ContextPatch::default() };
+    assert!(matches!(one.patch("b", &backwards, WALL), Err(AxcpError::Malformed(_))));
+    assert_eq!((bytes(&one), one.replica().version()), before);
+}
+
+#[test]
 fn xc_12_a_subscriber_gets_what_it_lacks_and_no_more() {
     let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
     write(&mut one, "/a", "1", 0);

@@ -131,6 +131,20 @@ fn xc_10_removed_values_are_bounded_too() {
 }
 
 #[test]
+fn xc_10_a_patch_passes_no_bound_on_its_way() {
+    let mut replica = applied(&[op(DeltaKind::Add, "/s/kept", "1", 1, "x")]);
+    let before = (replica.snapshot(), replica.version());
+    let long = Bytes::from(format!("\"{}\"", "x".repeat(60 << 10)));
+    let mut ops: Vec<DeltaOp> =
+        (0..20).map(|n| DeltaOp { data: long.clone(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", 10 + n, "x") }).collect();
+    // In the end little is left: a node that reads the versions back one by one would find the bound broken.
+    ops.push(op(DeltaKind::Remove, "/s", "", 99, "x"));
+    let refused = replica.apply(&patch(ops), "peer", WALL).unwrap_err();
+    assert_eq!(refused, AxcpError::TooLarge { what: "the bytes held for a segment", most: MOST_SEGMENT });
+    assert_eq!((replica.snapshot(), replica.version()), before);
+}
+
+#[test]
 fn xc_11_a_writer_does_not_reach_into_an_array() {
     let mut replica = replica();
     replica.write(&[(DeltaKind::Add, "/s", Bytes::from_static(b"{\"list\":[1,2]}"))], WALL).unwrap();
