@@ -91,8 +91,8 @@ fn within(value: &StubValue, read: &Value) -> Result<(), String> {
         Value::Bool(_) | Value::Text(_) | Value::Bytes(_) | Value::Array(_) | Value::Map(_) | Value::Null => return Ok(()),
     };
     match (value.minimum, value.maximum) {
-        (Some(least), _) if !(number >= least as f64) => Err(format!("is {shown}, below {least}")),
-        (_, Some(most)) if !(number <= most as f64) => Err(format!("is {shown}, above {most}")),
+        (Some(least), _) if number.is_nan() || number < least as f64 => Err(format!("is {shown}, below {least}")),
+        (_, Some(most)) if number.is_nan() || number > most as f64 => Err(format!("is {shown}, above {most}")),
         _ => Ok(()),
     }
 }

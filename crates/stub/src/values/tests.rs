@@ -57,6 +57,18 @@ fn ax_71_arguments_go_by_place_and_are_checked() {
 }
 
 #[test]
+fn ax_43_fractions_have_bounds_too() {
+    let power = StubValue { minimum: Some(0), maximum: Some(10), ..value("power", ValueKind::Float) };
+    let tool = made(vec![power.clone()], ValueKind::Float, vec![power]);
+    for (given, why) in [(json!(1e30), "above 10"), (json!(-0.5), "below 0"), (json!(10.5), "above 10")] {
+        let refused = content(&tool, Profile::Described, &arguments(json!({ "power": given }))).expect_err("refused");
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert!(content(&tool, Profile::Described, &arguments(json!({"power": 9.5}))).is_ok());
+    assert!(result(&tool, &CallEnd::Values(Value::Float(10.5))).is_err_and(|why| why.contains("above 10")));
+}
+
+#[test]
 fn ax_43_a_result_beyond_its_schema_goes_no_further() {
     let degrees = StubValue { maximum: Some(125), ..value("degrees", ValueKind::Int) };
     let tool = made(vec![], ValueKind::Map, vec![value("light", ValueKind::Uint), degrees]);
