@@ -67,7 +67,7 @@ def changing(stage, options, build, servers):
         many, client = Registrants(stage, stack, gate, TOOLS), Client(gate.port)
         before, found, began = gate.memory(), {"servers": servers}, time.perf_counter()
         many.say(f"register {servers}")
-        until("all tools are listed", lambda: client.count()[0] > servers * TOOLS, pause=0.1)
+        until("all tools are listed", lambda: client.count()[0] == servers * TOOLS, pause=0.1)
         found["built"], found["built_cpu"] = time.perf_counter() - began, gate.cpu()
         time.sleep(1)
         found["memory"] = gate.memory() - before
