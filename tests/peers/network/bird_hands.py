@@ -5,6 +5,7 @@ A real `bird` is the device and the judge. Runs in namespaces, alone, since proc
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 from gateway import Gateway
@@ -144,6 +145,8 @@ def edited(report, device):
     code, detail = device.code("network.file.push", filename="candidate-config", content=BASE)
     report.check("NM-09: bird: nor is one that was edited before", code == -32083 and "birdc configure" in detail, f"{code} {detail}")
     back(device)
+    # Times of files are those of the kernel's tick: what is written within the same one as BIRD read the file looks older.
+    time.sleep(0.05)
     FILE.write_text(hand)
     code, detail = device.code("network.file.push", filename="candidate-config", content=BASE + ADDED)
     report.check("NM-09: bird: a file that BIRD has not read yet is not taken for what runs", code == -32083 and "birdc configure" in detail, f"{code} {detail}")
