@@ -77,7 +77,7 @@ enum StubProfile {
 struct StubToolForm {
     /// Number of the tool on the wire, 1 to 255.
     id: At<u8>,
-    /// What the tool does, for whoever chooses among tools.
+    /// Description of the tool, by which models choose.
     description: String,
     /// Arguments in the order of the part.
     #[serde(default)]
@@ -90,7 +90,7 @@ struct StubToolForm {
     /// A call changes nothing. Default: false.
     #[serde(default)]
     read_only: bool,
-    /// What a call changes can be undone. Default: false.
+    /// Changes by a call can be undone. Default: false.
     #[serde(default)]
     reversible: bool,
     /// Two equal calls do what one does, so that a lost call may be sent again. Default: false.
@@ -114,7 +114,7 @@ struct StubValueForm {
     /// Unit, as people write it.
     #[schemars(example = &"°C")]
     unit: Option<String>,
-    /// What the value means.
+    /// Meaning of the value.
     description: Option<String>,
     /// Least number.
     minimum: Option<i64>,

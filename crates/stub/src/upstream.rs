@@ -231,7 +231,6 @@ fn never_ran(tool: &StubTool, why: NeverRan) -> Result<Answer, UpstreamError> {
     let name = &tool.name;
     match why {
         NeverRan::Silent => Err(UpstreamError::Unreachable(format!("`{name}` did not run: the part does not answer"))),
-        NeverRan::StartedAnew => Err(UpstreamError::Unreachable(format!("`{name}` did not run: the part started anew. Call again"))),
         NeverRan::Full { waiting } => {
             Err(UpstreamError::Unreachable(format!("`{name}` did not run: {waiting} calls wait for the part already. Call again later")))
         }

@@ -249,7 +249,7 @@ mod tests {
             ("banyan full", Code::HardwareFailure),
             ("banyan gone", Code::RollbackNotSupported),
             ("banyan pending", Code::AccessDenied),
-            ("banyan left /root/.banyan/frr-/restore-a", Code::AccessDenied),
+            ("banyan left .banyan/frr-/restore-a", Code::AccessDenied),
             ("banyan drift", Code::ConfigIncompatible),
             ("x\nbanyan applied 1", Code::ConfigIncompatible),
             ("banyan applied over", Code::ConfirmedCommitTimeout),

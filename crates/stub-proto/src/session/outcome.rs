@@ -32,8 +32,6 @@ pub enum NeverRan {
     TooLong { most: u8 },
     /// The caller took it back.
     Cancelled,
-    /// The part started anew, twice.
-    StartedAnew,
 }
 
 /// Reason why nobody knows if a call has run.
