@@ -162,7 +162,7 @@ def unsaved(report, device):
     # A file that something is mounted on can be read, and not replaced.
     lab.sh("mount", "--bind", str(FILE), str(FILE))
     kept = device.call("network.commit", confirm=True).get("structuredContent", {})
-    lab.sh("umount", str(FILE))
+    lab.sh("umount", "--lazy", str(FILE))
     report.check("NM-09: bird: a change that could not be saved is kept until BIRD restarts", kept.get("saved") is False and FILE.read_text() == BASE, str(kept))
     third = ADDED.replace("static2", "static3").replace("10.3.", "10.4.")
     push(device, BASE + ADDED + third)

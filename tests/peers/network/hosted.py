@@ -246,13 +246,13 @@ def looked_at(report, gateway):
             code, detail = device.code("network.cli.configure", commands=["interface lan0", "description x"])
             report.check("NM-13: without frr-reload.py there, no change is offered", code == -32087 and "frr-reload.py" in detail and
                          device.tools["network.commit"]["_meta"]["available"] is False, f"{code} {detail}")
-            lab.sh(*there, "umount", program)
+            lab.sh(*there, "umount", "--lazy", program)
             shown = device.change("interface lan0", "description once it is there")
             report.check("NM-13: once it is there, a change goes through", "+ description once it is there" in shown.get("diff", ""), str(shown)[:400])
             report.equal("NM-01: and a rollback is announced", announced(other, "host2"), (True, True))
             device.call("network.rollback")
     finally:
-        lab.sh(*there, "umount", program, check=False)
+        lab.sh(*there, "umount", "--lazy", program, check=False)
 
 
 def cmdline(entry):

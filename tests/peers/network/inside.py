@@ -514,11 +514,11 @@ def without_reload(report):
                 code, detail = device.code(tool, **arguments)
                 report.check(f"NM-13: {tool} says what is missing", code == -32087 and "frr-pythontools" in detail and device.tools[tool]["_meta"]["available"] is False, f"{code} {detail}")
             report.equal("NM-13: and it runs what it ran", lab.running("r1"), before)
-            lab.sh("umount", program)
+            lab.sh("umount", "--lazy", program)
             told = json.loads(device.read("capabilities"))
             report.check("NM-01: once it is there, there is one", told["supportsRollback"] is True and "candidate" in told["configDatastore"], str(told))
     finally:
-        lab.sh("umount", program, check=False)
+        lab.sh("umount", "--lazy", program, check=False)
 
 
 def unrestorable(report, device):
