@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::dialect::DialectForm;
 use crate::health::Health;
 use crate::role::RoleSettings;
-use crate::settings::{Backend, Confirmation, DeviceSettings, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings};
+use crate::settings::{Backend, Confirmation, DeviceSettings, ListenSettings, SnmpAuth, SnmpPrivacy, SnmpSettings, WriterSettings};
 
 /// The keys of network devices.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -106,9 +106,12 @@ pub(crate) struct Device {
     /// Community for changes, as a reference. Default: `community`.
     #[schemars(example = &"${keyring:sw1-write}")]
     write_community: Option<At<String>>,
-    /// User of SNMP v3 for changes. Default: `user`.
+    /// Name for the login that makes changes; over SNMP the user of v3. Default: `user`.
     #[schemars(example = &"netadm-write")]
     write_user: Option<String>,
+    /// File of the private key for the login that makes changes, without a passphrase.
+    #[schemars(example = &"~/.ssh/id_ed25519_write")]
+    write_key: Option<At<String>>,
     /// Password of the user for changes, as a reference.
     #[schemars(example = &"${keyring:sw1-write}")]
     write_password: Option<At<String>>,
@@ -212,6 +215,7 @@ impl Device {
             syslog: own.syslog.or(shared.syslog),
             sources: if own.sources.is_empty() { shared.sources } else { own.sources },
             write_user: own.write_user.or(shared.write_user),
+            write_key: own.write_key.or(shared.write_key),
             write_password: own.write_password.or(shared.write_password),
             write_privacy_password: own.write_privacy_password.or(shared.write_privacy_password),
             dialect: own.dialect.or(shared.dialect),
@@ -261,6 +265,11 @@ impl Device {
             address: self.address.as_ref().map(|address| address.get().clone()),
             user: self.user.clone(),
             key: self.key.as_ref().map(|key| reading.path(key)),
+            writer: self
+                .write_user
+                .clone()
+                .filter(|_| backend != Backend::Snmp)
+                .map(|user| WriterSettings { user, key: self.write_key.as_ref().map(|key| reading.path(key)) }),
             host_key: self.host_key.clone(),
             dialect: match (&self.dialect, backend) {
                 (_, Backend::Bird) => "bird".to_owned(),
@@ -294,7 +303,7 @@ impl Device {
             snmp: SnmpSettings {
                 auth: self.auth.unwrap_or_default(),
                 privacy: self.privacy.as_ref().map(|privacy| *privacy.get()).unwrap_or_default(),
-                write_user: self.write_user.clone(),
+                write_user: self.write_user.clone().filter(|_| backend == Backend::Snmp),
             },
             listen: self.listening(name, reading),
             ..defaults
@@ -385,6 +394,7 @@ impl Device {
     fn check_writers(&self, backend: Backend, name: &At<String>, reading: &mut FileReading<'_>) {
         let given = [
             ("write_user", self.write_user.is_some()),
+            ("write_key", self.write_key.is_some()),
             ("write_password", self.write_password.is_some()),
             ("write_privacy_password", self.write_privacy_password.is_some()),
             ("write_community", self.write_community.is_some()),
@@ -393,16 +403,18 @@ impl Device {
             let all = given.iter().filter(|(key, is_given)| *is_given && keys.contains(key)).map(|(key, _)| format!("`{key}`"));
             Some(all.collect::<Vec<_>>().join(", ")).filter(|keys| !keys.is_empty())
         };
-        let (useless, help) = if backend != Backend::Snmp {
-            let all = named(&["write_user", "write_password", "write_privacy_password", "write_community"]);
-            (all, "only a device over SNMP has them: remove them, and give `user` the rights that changes need")
+        let has_login = matches!(backend, Backend::Ssh | Backend::Netconf) || backend == Backend::Frr && self.address.is_some();
+        let (useless, help) = if backend == Backend::Snmp {
+            self.useless_over_snmp(named)
+        } else if !has_login {
+            let all = ["write_user", "write_key", "write_password", "write_privacy_password", "write_community"];
+            (named(&all), "nobody logs in to a device on this machine: remove them")
+        } else if let Some(keys) = named(&["write_privacy_password", "write_community"]) {
+            (Some(keys), "only a device over SNMP has them: write `write_user` with `write_password` or `write_key`")
         } else if self.write_user.is_none() {
-            let without_user = named(&["write_password", "write_privacy_password"]);
-            let beside_user = named(&["write_community"]).filter(|_| self.user.is_some());
-            let help = if without_user.is_some() { "add `write_user`, or remove them" } else { "`user` is of v3: write `write_user`" };
-            (without_user.or(beside_user), help)
+            (named(&["write_key", "write_password"]), "add `write_user`, or remove them")
         } else {
-            (named(&["write_community"]), "changes go by `write_user`: remove one of both")
+            (None, "")
         };
         if let Some(keys) = useless {
             let flaw = Flaw::new(name.span(), format!("credentials for changes would do nothing on this device: {keys}"));
@@ -410,15 +422,34 @@ impl Device {
         }
     }
 
+    /// Credentials for changes that a device over SNMP does not use, with advice.
+    fn useless_over_snmp(&self, named: impl Fn(&[&str]) -> Option<String>) -> (Option<String>, &'static str) {
+        if let Some(keys) = named(&["write_key"]) {
+            return (Some(keys), "a device over SNMP has no keys: write `write_password`");
+        }
+        if self.write_user.is_some() {
+            return (named(&["write_community"]), "changes go by `write_user`: remove one of both");
+        }
+        let without_user = named(&["write_password", "write_privacy_password"]);
+        let beside_user = named(&["write_community"]).filter(|_| self.user.is_some());
+        let help = if without_user.is_some() { "add `write_user`, or remove them" } else { "`user` is of v3: write `write_user`" };
+        (without_user.or(beside_user), help)
+    }
+
     fn check_login(&self, name: &At<String>, reading: &mut FileReading<'_>) {
         let missing = [
             ("address", self.address.is_none()),
             ("user", self.user.is_none()),
             ("password", self.password.is_none() && self.key.is_none()),
+            ("write_password", self.write_user.is_some() && self.write_password.is_none() && self.write_key.is_none()),
         ];
         for (key, _) in missing.into_iter().filter(|(_, is_missing)| *is_missing) {
             let flaw = Flaw::new(name.span(), format!("a device that is reached over SSH needs `{key}`"));
-            reading.refuse(flaw.help(if key == "password" { "or `key`, the file of a private key" } else { "add it to this section" }));
+            reading.refuse(flaw.help(match key {
+                "password" => "or `key`, the file of a private key",
+                "write_password" => "or `write_key`, the file of a private key for `write_user`",
+                _ => "add it to this section",
+            }));
         }
     }
 }

@@ -236,17 +236,26 @@ mod tests {
         let login = "address = \"10.0.0.1\"\nuser = \"ops\"\npassword = \"${env:P}\"\n";
         let write = "write_user = \"admin\"\nwrite_password = \"${env:W}\"\n";
         for backend in ["frr", "ssh", "netconf"] {
-            let told = parsed(&format!("[device.r1]\nbackend = \"{backend}\"\n{login}{write}")).unwrap_err();
-            assert!(told.contains("would do nothing on this device: `write_user`, `write_password`"), "{told}");
-            assert!(parsed(&format!("[device.r1]\nbackend = \"{backend}\"\n{login}")).is_ok());
+            let of = |rest: &str| parsed(&format!("[device.r1]\nbackend = \"{backend}\"\n{login}{rest}"));
+            let config = of(write).unwrap();
+            let (settings, handed) = (&config.values.get::<Devices>().unwrap().all["r1"], handed(&config, "r1"));
+            let writing = settings.writing().unwrap();
+            assert_eq!((settings.user.as_deref(), writing.user.as_deref(), writing.writer), (Some("ops"), Some("admin"), None));
+            assert!(handed.contains_key("BANYAN_DEVICE_WRITE_PASSWORD"));
+            assert!(of("write_key = \"k\"\n").unwrap_err().contains("would do nothing on this device: `write_key`"));
+            assert!(of("write_user = \"admin\"\n").unwrap_err().contains("needs `write_password`"));
+            assert!(of("write_community = \"${env:W}\"\n").unwrap_err().contains("only a device over SNMP"));
+            assert!(of("").unwrap().values.get::<Devices>().unwrap().all["r1"].writing().is_none());
         }
+        let here = parsed(&format!("[device.r1]\nbackend = \"bird\"\n{write}")).unwrap_err();
+        assert!(here.contains("would do nothing on this device: `write_user`, `write_password`"), "{here}");
         let snmp = |rest: &str| parsed(&format!("[device.sw]\nbackend = \"snmp\"\n{login}{rest}"));
         snmp(write).unwrap();
         assert!(snmp("write_privacy_password = \"${env:W}\"\n").unwrap_err().contains("add `write_user`"));
         assert!(snmp("write_community = \"${env:W}\"\n").unwrap_err().contains("`user` is of v3"));
         assert!(snmp(&format!("{write}write_community = \"${{env:W}}\"\n")).unwrap_err().contains("remove one of both"));
         // A template holds for devices of any kind.
-        let shared = format!("[device_template.t]\n{login}{write}[device.r1]\ntemplate = \"t\"\nbackend = \"netconf\"\n");
+        let shared = format!("[device_template.t]\n{login}{write}[device.r1]\ntemplate = \"t\"\nbackend = \"ovs\"\n");
         assert!(parsed(&shared).unwrap_err().contains("`write_user`"));
     }
 

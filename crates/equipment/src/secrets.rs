@@ -49,6 +49,16 @@ impl DeviceSecrets {
         self.0.get(key).map(String::as_str)
     }
 
+    /// The same secrets with the one for changes in the place of the one for reads.
+    #[must_use]
+    pub fn writing(&self) -> Self {
+        let mut all = self.0.clone();
+        all.remove("password");
+        let password = all.remove("write_password").map(|password| ("password", password));
+        all.extend(password);
+        Self(all)
+    }
+
     /// Variables for another process.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
         VARIABLES.iter().filter_map(|(key, variable)| Some((*variable, self.get(key)?)))
@@ -64,4 +74,19 @@ impl DeviceSecrets {
 pub(crate) fn variables(given: impl IntoIterator<Item = (&'static str, SecretRef)>) -> BTreeMap<String, SecretRef> {
     let variable = |key: &str| VARIABLES.iter().find(|(known, _)| *known == key).map(|(_, variable)| (*variable).to_owned());
     given.into_iter().filter_map(|(key, reference)| Some((variable(key)?, reference))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nm_12_the_login_for_changes_has_its_own_secret() {
+        let of = |given: &[(&str, &str)]| {
+            DeviceSecrets::handed_over(|variable| given.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned()))
+        };
+        let both = of(&[("BANYAN_DEVICE_PASSWORD", "reads"), ("BANYAN_DEVICE_WRITE_PASSWORD", "changes")]);
+        assert_eq!((both.get("password"), both.writing().get("password")), (Some("reads"), Some("changes")));
+        assert_eq!(of(&[("BANYAN_DEVICE_PASSWORD", "reads")]).writing().get("password"), None, "a key is in its place");
+    }
 }

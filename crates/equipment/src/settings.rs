@@ -35,6 +35,9 @@ pub struct DeviceSettings {
     /// File of the private key for the login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
+    /// Login for changes; none: the one for reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<WriterSettings>,
     /// Accepted fingerprint of the host key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
@@ -102,6 +105,16 @@ pub struct DeviceSettings {
     pub snmp: SnmpSettings,
     #[serde(default, skip_serializing_if = "ListenSettings::is_default")]
     pub listen: ListenSettings,
+}
+
+/// Login over SSH for changes, without its password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriterSettings {
+    pub user: String,
+    /// File of the private key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
 }
 
 /// SNMP of a device, without secrets. Without a user it is v2c, with one v3.
@@ -277,6 +290,7 @@ impl DeviceSettings {
             address: None,
             user: None,
             key: None,
+            writer: None,
             host_key: None,
             dialect: dialect(),
             dialect_table: None,
@@ -303,6 +317,12 @@ impl DeviceSettings {
             snmp: SnmpSettings::default(),
             listen: ListenSettings::default(),
         }
+    }
+
+    /// The same device with the login for changes, where there is one.
+    pub fn writing(&self) -> Option<Self> {
+        let WriterSettings { user, key } = self.writer.clone()?;
+        Some(Self { user: Some(user), key, writer: None, ..self.clone() })
     }
 
     /// Reads the argument of `banyan device serve`.

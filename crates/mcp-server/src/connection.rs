@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::line::{self, LONGEST_MESSAGE, LineRead};
@@ -23,18 +23,21 @@ use crate::subscriptions::{self, Change, LISTENED, Subscriptions, UpdateExtras};
 
 /// Most messages waiting to be written before their senders wait too.
 const WAITING: usize = 256;
+/// Most bytes waiting to be written; a longer message waits alone.
+const WAITING_BYTES: usize = 16 << 20;
 /// Time for requests under way after the end of the input.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Most requests of one client under way.
 const UNDER_WAY: usize = 256;
 
-/// Input of the writer: a message, or the end.
-type Line = Option<String>;
+/// Input of the writer: a message with its part of the bytes that may wait, or the end.
+type Line = Option<(String, Option<OwnedSemaphorePermit>)>;
 
 /// The way to the client, shared by all requests.
 #[derive(Clone)]
 pub struct Connection {
     lines: mpsc::Sender<Line>,
+    room: Arc<Semaphore>,
     state: Arc<Mutex<State>>,
 }
 
@@ -65,7 +68,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (lines, waiting) = mpsc::channel(WAITING);
-    let connection = Connection { lines, state: Arc::default() };
+    let connection = Connection { lines, room: Arc::new(Semaphore::new(WAITING_BYTES)), state: Arc::default() };
     let writer = subject::spawn(write(waiting, output));
     server.connected(&connection);
     let read = connection.read(&server, input).await;
@@ -76,7 +79,7 @@ where
 }
 
 async fn write<W: AsyncWrite + Unpin>(mut waiting: mpsc::Receiver<Line>, mut output: W) {
-    while let Some(Some(mut line)) = waiting.recv().await {
+    while let Some(Some((mut line, _waits))) = waiting.recv().await {
         line.push('\n');
         if output.write_all(line.as_bytes()).await.is_err() || output.flush().await.is_err() {
             return;
@@ -141,8 +144,16 @@ impl Connection {
     }
 
     async fn send(&self, message: Value) {
+        let line = message.to_string();
+        drop(message);
+        let bytes = u32::try_from(line.len().min(WAITING_BYTES)).unwrap_or_default();
+        let waits = tokio::select! {
+            waits = Arc::clone(&self.room).acquire_many_owned(bytes) => waits.ok(),
+            // Nothing is written any more.
+            () = self.lines.closed() => None,
+        };
         // Fails only when the client is gone, which the reader notices.
-        let _gone = self.lines.send(Some(message.to_string())).await;
+        let _gone = self.lines.send(Some((line, waits))).await;
     }
 
     /// Lets short work end, stops the rest, and ends the writer.
@@ -246,7 +257,7 @@ impl Connection {
         }
         let (connection, server, key) = (self.clone(), server.clone(), id.to_string());
         let (started, begin) = oneshot::channel::<()>();
-        let task = subject::spawn(async move {
+        let task = subject::spawn(S::within_request(async move {
             // Waits until it is known as running, so that it can't end before.
             let _known = begin.await;
             let (done, key) = (protocol::answer(&*server, &request, &method, &params).await, id.to_string());
@@ -258,7 +269,7 @@ impl Connection {
             }
             // Under way until its answer is on the way: a client that reads nothing has no more answers waiting than requests may be under way.
             connection.state().running.remove(&key);
-        });
+        }));
         self.state().running.insert(key, task.abort_handle());
         let _running = started.send(());
     }
@@ -417,4 +428,32 @@ fn stateless(meta: &Map<String, Value>) -> Result<(Value, Option<String>), Refus
         });
     }
     Ok((capabilities.clone(), reserved(meta, "logLevel").and_then(Value::as_str).map(Into::into)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_that_wait_to_be_written_are_bounded() {
+        let (lines, mut waiting) = mpsc::channel(WAITING);
+        let connection = Connection { lines, room: Arc::new(Semaphore::new(WAITING_BYTES)), state: Arc::default() };
+        let sent = |bytes: usize| {
+            let connection = connection.clone();
+            tokio::spawn(async move { connection.notify("n", json!({ "text": "x".repeat(bytes) })).await })
+        };
+        let all: Vec<_> = (0..10).map(|_| sent(WAITING_BYTES / 8)).collect();
+        tokio::task::yield_now().await;
+        assert_eq!(waiting.len(), 7, "an eighth of the bytes and some more has each");
+        let long = sent(2 * WAITING_BYTES);
+        for _ in 0..all.len() + 1 {
+            assert!(waiting.recv().await.is_some());
+        }
+        assert!(long.await.is_ok());
+        let stuck: Vec<_> = (0..10).map(|_| sent(WAITING_BYTES / 8)).collect();
+        drop(waiting);
+        for one in stuck {
+            assert!(one.await.is_ok(), "nobody waits for a client that is gone");
+        }
+    }
 }

@@ -50,6 +50,11 @@ pub trait Server: Send + Sync + 'static {
         Keeping { milliseconds: 1000, scope: "public" }
     }
 
+    /// Surrounds all work for a request, until its answer waits to be written.
+    fn within_request(work: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
+        work
+    }
+
     /// Lists the raw definitions of the tools, in a fixed order.
     fn tools(&self) -> Vec<Value>;
 

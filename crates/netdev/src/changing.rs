@@ -23,20 +23,20 @@ impl Site {
     /// Holds a candidate against the rules of whoever commits: since its edits, the rules may have changed, and the owner.
     pub(crate) async fn may_commit(&self, record: &ChangeRecord) -> Result<(), Fault> {
         let Some(change) = record.live() else { return Ok(()) };
-        if self.backend.has_command_line() && change.commands.is_empty() {
+        if self.changes.has_command_line() && change.commands.is_empty() {
             return self.may_hold(&Edits::Whole(change.candidate.clone()));
         }
-        if self.backend.has_command_line() {
+        if self.changes.has_command_line() {
             return self.may_hold(&Edits::Commands(change.commands.clone()));
         }
         let (form, edits, candidate) = (change.form, change.commands.clone(), change.candidate.clone());
-        if self.backend.snmp().is_some() {
+        if self.changes.snmp().is_some() {
             return self.may_set(&edits);
         }
         if !self.rules.has_paths() {
             return Ok(());
         }
-        self.may_have_changed(&TriedEdits { form, edits, running: self.backend.running().await?, candidate })
+        self.may_have_changed(&TriedEdits { form, edits, running: self.changes.running().await?, candidate })
     }
 
     fn may_hold(&self, edits: &Edits) -> Result<(), Fault> {
@@ -56,9 +56,9 @@ impl Site {
                 return Err(Fault::new(Code::ConfigIncompatible, detail).at(line));
             }
             // A text is put in a file, where no line leads out of it.
-            let line = if self.backend.is_text() { line } else { self.dialect.config_line(line)? };
+            let line = if self.changes.is_text() { line } else { self.dialect.config_line(line)? };
             // A switch reads quotes and escapes, and rules know the line without them.
-            let form = self.backend.ovs().map(|_| canonical_line(line)).transpose()?;
+            let form = self.changes.ovs().map(|_| canonical_line(line)).transpose()?;
             role.permit(DeviceAction::ConfigLine(form.as_deref().unwrap_or(line)))?;
         }
         Ok(())

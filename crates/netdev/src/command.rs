@@ -56,19 +56,24 @@ pub(crate) async fn run_within(
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
     let mut running = RunningGroup(group);
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let (reads_stdout, reads_stderr) = (read(child.stdout.take(), &mut stdout, limit), read(child.stderr.take(), &mut stderr, limit));
-    let ended = tokio::time::timeout(timeout, async { tokio::join!(reads_stdout, reads_stderr, child.wait()).2 }).await;
+    let (from_stdout, from_stderr) = (child.stdout.take(), child.stderr.take());
+    let printed = async { tokio::try_join!(read(from_stdout, &mut stdout, limit), read(from_stderr, &mut stderr, limit)) };
+    let ended = async {
+        printed.await?;
+        Ok::<_, Trouble>(child.wait().await)
+    };
+    let ended = tokio::time::timeout(timeout, ended).await.ok().transpose()?;
     if stdout.len().max(stderr.len()) as u64 > limit {
         kill_group(group);
         return Ok(None);
     }
     let (stdout, stderr) = (text(stdout), text(stderr));
-    if ended.is_ok() {
+    if ended.is_some() {
         running.0 = None;
     }
     match ended {
-        Ok(status) => Ok(Some(ProgramOutput { stdout, stderr, is_success: status.map_err(absent)?.success() })),
-        Err(_) => {
+        Some(status) => Ok(Some(ProgramOutput { stdout, stderr, is_success: status.map_err(absent)?.success() })),
+        None => {
             kill_group(group);
             let so_far = if stdout.is_empty() { String::new() } else { format!(" and had printed: {}", last(&stdout)) };
             Err(Fault::new(Code::Timeout, format!("{name} did not end within {} s{so_far}", timeout.as_secs())).retryable())
@@ -100,11 +105,14 @@ fn kill_group(group: Option<rustix::process::Pid>) {
     }
 }
 
-async fn read(stream: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>, limit: u64) {
-    if let Some(stream) = stream {
-        // A program that breaks off has printed what it has.
-        let _read = stream.take(limit + 1).read_to_end(into).await;
+/// Reads to the end, or to the first byte beyond `limit`. A program that breaks off has printed what it has.
+async fn read(stream: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>, limit: u64) -> Result<(), Trouble> {
+    let (Some(stream), mut bytes) = (stream, share::answer()) else { return Ok(()) };
+    let mut stream = stream.take(limit + 1);
+    while let Ok(count @ 1..) = stream.read_buf(into).await {
+        bytes.count(count)?;
     }
+    Ok(())
 }
 
 /// The text of bytes that usually are one.

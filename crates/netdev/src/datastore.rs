@@ -85,10 +85,10 @@ impl Site {
 
     /// The record with the edits, and the diff.
     pub(crate) async fn tried(&self, who: &str, edits: &NodeEdits) -> Result<(ChangeRecord, Preview), Fault> {
-        if self.backend.snmp().is_some() {
+        if self.changes.snmp().is_some() {
             return self.tried_objects(who, edits).await;
         }
-        let netconf = self.backend.netconf()?;
+        let netconf = self.changes.netconf()?;
         self.may_edit_data(edits)?;
         let record = self.store.load()?;
         let mut all = edits_of(&record, who, &now())?;
@@ -131,7 +131,7 @@ impl Site {
             return Err(Fault::new(Code::ConfigIncompatible, detail).at(edit.path.clone()));
         }
         let record = self.store.load()?;
-        let running = self.backend.running().await?;
+        let running = self.changes.running().await?;
         let mut all = edits_of(&record, who, &now())?;
         all.extend(edits.iter().map(|edit| serde_json::json!([edit.path, edit.value]).to_string()));
         let values: Vec<(String, Option<Value>)> = all.iter().filter_map(|edit| serde_json::from_str(edit).ok()).collect();

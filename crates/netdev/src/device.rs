@@ -28,6 +28,7 @@ pub use compat::Compat;
 use self::prompts::PromptErrand;
 use self::watch::Watch;
 use crate::caller::CallerIdentity;
+use crate::share;
 use crate::site::Site;
 
 /// Server of a device over a pipe.
@@ -82,6 +83,10 @@ impl Server for Device {
         }
     }
 
+    fn within_request(work: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
+        share::within_call(work)
+    }
+
     fn capabilities(&self, _era: Era) -> Value {
         let network = capabilities::network(&self.site);
         // A gate speaks either era here, and hands the member of the draft on to callers of the initialize era.
@@ -107,7 +112,7 @@ impl Server for Device {
         }
         // A change goes on to its end in a task of its own, also where its caller is gone.
         let (tool, arguments) = (tool.to_owned(), arguments.clone());
-        let done = subject::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;
+        let done = share::spawn(async move { tools::call(&site, &tool, &arguments).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the call broke off: {error}"))));
         done.or_else(|fault| refused(request.era, &self.clean(fault)))
     }
@@ -160,7 +165,7 @@ impl Server for Device {
         if let Err(fault) = site.present_role() {
             return Some(Err(unread(request.era, &self.clean(fault))));
         }
-        let done = subject::spawn(async move { tools::write(&site, &params).await }).await;
+        let done = share::spawn(async move { tools::write(&site, &params).await }).await;
         let done = done.unwrap_or_else(|error| Err(Fault::new(Code::HardwareFailure, format!("the write broke off: {error}"))));
         Some(done.map_err(|fault| unread(request.era, &self.clean(fault))))
     }

@@ -33,7 +33,7 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
             Want::Arm(change) => reported(arm(site, change).await),
             Want::Apply(change) => {
                 let applied = apply(site, change, lock).await;
-                is_released = matches!((&site.backend, &applied), (DeviceWay::Ssh(ssh), Err(fault)) if ssh.has_no_timer_of(fault));
+                is_released = matches!((&site.changes, &applied), (DeviceWay::Ssh(ssh), Err(fault)) if ssh.has_no_timer_of(fault));
                 reported(applied)
             }
             Want::Confirm(change) => reported(confirm(site, change).await),
@@ -53,24 +53,24 @@ fn reported(result: Result<(), Fault>) -> StepResult {
 
 /// Reads the running configuration. While a change is pending at a BIRD, somebody else may have loaded one that nobody can read.
 async fn read(site: &Site, record: &ChangeRecord) -> Result<StepResult, Fault> {
-    if let (DeviceWay::Bird(bird), Some(_)) = (&site.backend, record.pending()) {
+    if let (DeviceWay::Bird(bird), Some(_)) = (&site.changes, record.pending()) {
         return bird.seen().await.map(|seen| match seen {
             BirdView::Running(text) => StepResult::Running(text),
             BirdView::Foreign(detail) => StepResult::Overtaken(detail),
         });
     }
-    site.backend.running().await.map(StepResult::Running)
+    site.changes.running().await.map(StepResult::Running)
 }
 
 async fn restored(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock) -> StepResult {
-    if let (DeviceWay::Ovs(ovs), Some(change)) = (&site.backend, &record.change) {
+    if let (DeviceWay::Ovs(ovs), Some(change)) = (&site.changes, &record.change) {
         return match ovs.restore(change).await {
             Ok(lost) if lost.is_empty() => StepResult::Done,
             Ok(lost) => StepResult::Overtaken(format!("the rest of the old configuration runs, but {}", listed(&lost))),
             Err(fault) => StepResult::Failed(fault),
         };
     }
-    match (&site.backend, restore(site, snapshot, record, lock).await) {
+    match (&site.changes, restore(site, snapshot, record, lock).await) {
         (_, Ok(())) => StepResult::Done,
         (DeviceWay::Bird(_), Err(fault)) if fault.code == Code::InvalidParams => StepResult::Overtaken(fault.detail),
         (_, Err(fault)) => StepResult::Failed(fault),
@@ -82,7 +82,7 @@ async fn release(site: &Site, record: &ChangeRecord) {
     let Some(change) = record.change.as_ref().filter(|change| change.phase == Phase::RolledBack && change.persist.is_some()) else {
         return;
     };
-    match &site.backend {
+    match &site.changes {
         DeviceWay::Hosted(_) => drop(confirm(site, change).await),
         DeviceWay::Ssh(ssh) if !ssh.has_candidate() => drop(confirm(site, change).await),
         DeviceWay::Frr(_) | DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Bird(_) | DeviceWay::Ovs(_) => {}
@@ -91,7 +91,7 @@ async fn release(site: &Site, record: &ChangeRecord) {
 
 /// Starts the process for a restore, here or on the device; over NETCONF the device has a timer for that, and the candidate is made.
 async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
-    match &site.backend {
+    match &site.changes {
         DeviceWay::Netconf(netconf) => netconf.prepare(&change.commands, &change.candidate).await,
         DeviceWay::Hosted(frr) => {
             let token = persist(change)?;
@@ -115,7 +115,7 @@ async fn arm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
 }
 
 async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fault> {
-    match &site.backend {
+    match &site.changes {
         DeviceWay::Netconf(netconf) => netconf.commit(u32::try_from(left(change)).unwrap_or(u32::MAX), persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.apply(persist(change)?, left(change), &change.candidate).await,
         DeviceWay::Ssh(ssh) => ssh.apply(change, left(change)).await,
@@ -127,7 +127,7 @@ async fn apply(site: &Site, change: &DeviceChange, lock: &Lock) -> Result<(), Fa
 }
 
 async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
-    match &site.backend {
+    match &site.changes {
         DeviceWay::Netconf(netconf) => netconf.confirm(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.confirm(persist(change)?).await,
         DeviceWay::Ssh(ssh) => ssh.confirm(change).await,
@@ -148,7 +148,7 @@ fn left(change: &DeviceChange) -> u64 {
 
 async fn restore(site: &Site, snapshot: &str, record: &ChangeRecord, lock: &Lock) -> Result<(), Fault> {
     let change = record.change.as_ref().ok_or_else(|| Fault::new(Code::RollbackFailed, "the change is gone"))?;
-    match &site.backend {
+    match &site.changes {
         DeviceWay::Netconf(netconf) => netconf.cancel(persist(change)?).await,
         DeviceWay::Hosted(frr) => frr.restore(persist(change)?, snapshot).await,
         DeviceWay::Ssh(ssh) => ssh.restore(change, snapshot).await,
@@ -182,7 +182,7 @@ async fn reload(site: &Site, frr: &Frr, text: &str, lock: &Lock) -> Result<(), F
 }
 
 async fn save(site: &Site, record: &ChangeRecord) -> StepResult {
-    match &site.backend {
+    match &site.changes {
         DeviceWay::Netconf(netconf) => netconf.save(),
         DeviceWay::Frr(frr) => reported(frr.save().await),
         DeviceWay::Hosted(frr) => reported(frr.save().await),

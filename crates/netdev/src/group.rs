@@ -75,7 +75,7 @@ impl DeviceGroup {
             let about = device_subject(&name);
             asking.spawn(subject::within(&about, async move {
                 let _turn = room.acquire().await;
-                let answer = share::within_share(share, ask_one(&served, (&name, caller), &tool, &arguments)).await;
+                let answer = share::within_share(share, share::within_call(ask_one(&served, (&name, caller), &tool, &arguments))).await;
                 // Before the next one has its turn: nothing that is too long waits for whoever hears of the progress.
                 let answer = answered.lock().unwrap_or_else(PoisonError::into_inner).taken(answer);
                 (name, answer)

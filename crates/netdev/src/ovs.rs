@@ -15,6 +15,7 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
 use crate::command::turn;
+use crate::share;
 
 /// Longest answer of the database, in bytes.
 const LONGEST: usize = 16 << 20;
@@ -155,12 +156,13 @@ impl Ovs {
         };
         let mut stream = UnixStream::connect(&self.socket).await.map_err(broken)?;
         stream.write_all(request.as_bytes()).await.map_err(broken)?;
-        let (mut messages, mut piece) = (OvsdbStream::new(self.longest), vec![0; 64 << 10]);
+        let (mut messages, mut piece, mut bytes) = (OvsdbStream::new(self.longest), vec![0; 64 << 10], share::answer());
         loop {
             let length = stream.read(&mut piece).await.map_err(broken)?;
             if length == 0 {
                 return Err(broken(std::io::ErrorKind::UnexpectedEof.into()));
             }
+            bytes.count(length)?;
             messages.receive(&piece[..length]);
             while let Some(message) = messages.message()? {
                 match message {

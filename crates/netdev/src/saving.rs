@@ -22,7 +22,7 @@ impl Site {
             return Ok(false);
         }
         // Where nothing has to be written, nobody's work can be saved by mistake.
-        let transaction = Transaction::save(record, !self.backend.writes_saves())?;
+        let transaction = Transaction::save(record, !self.changes.writes_saves())?;
         let saved =
             room::settling(drive(self, transaction, &lock)).await.1.map(|outcome| outcome == ChangeOutcome::Confirmed { is_saved: true });
         self.next_save.hear(saved.as_ref().is_ok_and(|is_saved| *is_saved), Instant::now());
@@ -36,7 +36,7 @@ impl Site {
         if record.unsaved.is_some() || record.live().is_none_or(|change| change.start.is_none()) {
             return Ok(());
         }
-        let start = self.backend.start_revision(&self.backend.running().await?, None).await?;
+        let start = self.changes.start_revision(&self.changes.running().await?, None).await?;
         record.change.iter_mut().for_each(|change| change.start.clone_from(&start));
         self.keep(&record)
     }

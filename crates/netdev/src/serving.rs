@@ -26,7 +26,7 @@ where
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     // The capabilities of the server are those of the device, so the device is asked first; one that is slow or away is served all the same.
-    site.backend.look().await;
+    site.look().await;
     let watching = subject::spawn(guard::watch(Arc::clone(&site)));
     site.intake.begin();
     let served = mcp_server::run(Arc::new(Device::new(site, compat)), input, output).await;

@@ -30,12 +30,14 @@ async fn talk(session: &Handle<HostKey>, script: String) -> Result<ProgramOutput
     channel.exec(true, "/bin/sh").await.map_err(lost)?;
     channel.data_bytes(script.into_bytes()).await.map_err(lost)?;
     channel.eof().await.map_err(lost)?;
-    let most = share::at_most(OUTPUT);
+    let (most, mut bytes) = (share::at_most(OUTPUT), share::answer());
     let (mut stdout, mut stderr, mut status) = (Vec::new(), Vec::new(), None);
     while let Some(message) = channel.wait().await {
         if let ChannelMsg::Data { data } = &message {
+            bytes.count(data.len())?;
             stdout.extend_from_slice(data);
         } else if let ChannelMsg::ExtendedData { data, .. } = &message {
+            bytes.count(data.len())?;
             stderr.extend_from_slice(data);
         } else if let ChannelMsg::ExitStatus { exit_status } = message {
             status = Some(exit_status);

@@ -29,6 +29,7 @@ use crate::intake::Intake;
 use crate::pause::NextTry;
 use crate::permission::{DeviceRules, PresentRole};
 use crate::room;
+use crate::share;
 use crate::store::Store;
 use crate::way::DeviceWay;
 pub use settler::Settler;
@@ -45,7 +46,10 @@ pub struct Site {
     pub(crate) settings: DeviceSettings,
     pub(crate) state: PathBuf,
     pub(crate) store: Store,
+    /// Way for reads.
     pub(crate) backend: DeviceWay,
+    /// Way for changes and what belongs to them; the same one, unless the device has a login for changes.
+    pub(crate) changes: DeviceWay,
     pub(crate) redactor: Redactor,
     pub(crate) dialect: Arc<Dialect>,
     /// Owner of the changes that are made over MCP.
@@ -102,6 +106,10 @@ impl Site {
         let redactor = Redactor::default().knowing(&secrets.values());
         let (backend, rules) =
             (DeviceWay::new(&settings, Arc::clone(&dialect), secrets), DeviceRules::new(&settings).map_err(std::io::Error::other)?);
+        let changes = match settings.writing() {
+            Some(writing) => DeviceWay::new(&writing, Arc::clone(&dialect), &secrets.writing()),
+            None => backend.clone(),
+        };
         let (caller, freezes) = ("mcp".to_owned(), Freezes::new(state));
         let intake = Arc::new(Intake::new(&settings, secrets, state, &store));
         Ok(Self {
@@ -109,6 +117,7 @@ impl Site {
             state: state.to_owned(),
             store,
             backend,
+            changes,
             redactor,
             dialect,
             caller,
@@ -128,12 +137,23 @@ impl Site {
         }
     }
 
-    /// Tries the way to the device; answers the first line of `show version`.
+    /// Asks the device about its abilities, as each login sees them.
+    pub(crate) async fn look(&self) {
+        self.backend.look().await;
+        if self.settings.writer.is_some() {
+            self.changes.look().await;
+        }
+    }
+
+    /// Tries the ways to the device; answers the first line of `show version`.
     ///
     /// # Errors
     /// The way to the device is broken.
     pub async fn try_reach(&self) -> Result<String, Fault> {
         self.backend.running().await?;
+        if self.settings.writer.is_some() {
+            self.changes.version().await.map_err(|fault| Fault { detail: format!("the login for changes: {}", fault.detail), ..fault })?;
+        }
         self.backend.version().await
     }
 
@@ -194,13 +214,13 @@ impl Site {
     pub async fn diff(&self) -> Result<Option<String>, Fault> {
         let record = self.store.load()?;
         let Some(change) = record.live() else { return Ok(None) };
-        let running = if change.snapshot.is_some() { String::new() } else { self.backend.running().await? };
+        let running = if change.snapshot.is_some() { String::new() } else { self.changes.running().await? };
         Ok(Some(self.shown(&record, &running)?.diff))
     }
 
     /// Adds to the candidate of `who`; answers the diff.
     pub(crate) async fn edit(&self, who: &str, edits: Edits, bulk: Bulk) -> Result<Preview, Fault> {
-        self.backend.check_lines()?;
+        self.changes.check_lines()?;
         self.may_edit(&edits, bulk)?;
         // Whoever can't edit now keeps the lock from nobody who confirms or restores.
         edits_of(&self.store.load()?, who, &now())?;
@@ -215,15 +235,15 @@ impl Site {
     /// The record with such edits of `who`, and the running configuration. Nothing is kept.
     pub(crate) async fn edited(&self, who: &str, edits: Edits) -> Result<(ChangeRecord, String), Fault> {
         let author = Author { device: &self.settings.name, who };
-        if let Some(ovs) = self.backend.ovs() {
+        if let Some(ovs) = self.changes.ovs() {
             let (rows, record, now) = (ovs.rows().await?, self.store.load()?, now());
             let running = rows.config().write();
             let (all, text) = merged(&record, who, edits, &running, self.dialect.grammar(), &now)?;
             return Ok((adopt(&record, author, tried(&rows, all, &text)?, &now)?, running));
         }
-        let Some(device) = self.backend.candidate_line() else {
-            let running = self.backend.running().await?;
-            if self.backend.is_text() {
+        let Some(device) = self.changes.candidate_line() else {
+            let running = self.changes.running().await?;
+            if self.changes.is_text() {
                 return Ok((self.whole(author, edits, &running).await?, running));
             }
             return Ok((edit(&self.store.load()?, author, edits, &running, self.dialect.grammar(), &now())?, running));
@@ -252,7 +272,7 @@ impl Site {
         let tried = TriedEdits { form: ConfigForm::Text, edits: Vec::new(), running: running.to_owned(), candidate };
         let record = self.store.load()?;
         let known = record.change.as_ref().and_then(|change| change.start.as_deref());
-        let start = self.backend.start_revision(running, known).await?;
+        let start = self.changes.start_revision(running, known).await?;
         let mut adopted = adopt(&record, author, tried, &now())?;
         adopted.change.iter_mut().for_each(|change| change.start.clone_from(&start));
         Ok(adopted)
@@ -260,7 +280,7 @@ impl Site {
 
     /// Lets the device check the syntax of a candidate, where it can.
     pub(crate) async fn validate(&self, candidate: &str) -> Result<(), Fault> {
-        match &self.backend {
+        match &self.changes {
             DeviceWay::Frr(frr) => {
                 let file = self.written("check.conf", candidate)?;
                 let checked = frr.validate(&file).await;
@@ -275,10 +295,10 @@ impl Site {
 
     /// The diff that such edits of `who` would make. Nothing is kept, and the device checks nothing.
     pub(crate) async fn foresee(&self, who: &str, edits: Edits, bulk: Bulk) -> Result<Preview, Fault> {
-        self.backend.check_lines()?;
+        self.changes.check_lines()?;
         self.may_edit(&edits, bulk)?;
         // A try on the device amid a commit of another process could count as its confirmation: Junos takes `commit check` for one.
-        let tries = self.backend.candidate_line().is_some();
+        let tries = self.changes.candidate_line().is_some();
         let _lock = if tries { Some(self.store.lock(PATIENCE).await?) } else { None };
         let (record, running) = self.edited(who, edits).await?;
         self.shown(&record, &running)
@@ -291,7 +311,7 @@ impl Site {
 
     /// The candidate and the present diff, with the running configuration beneath.
     pub(crate) async fn candidate_on(&self) -> Result<(Preview, String), Fault> {
-        let running = self.backend.running().await?;
+        let running = self.changes.running().await?;
         Ok((self.shown(&self.store.load()?, &running)?, running))
     }
 
@@ -299,7 +319,7 @@ impl Site {
         let change = record.live().cloned().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
         let base = change.snapshot.as_deref().unwrap_or(running);
         let mut diff = diff(base, &change, self.dialect.grammar(), &self.redactor);
-        if self.backend.types_lines() && !change.commands.is_empty() {
+        if self.changes.types_lines() && !change.commands.is_empty() {
             // The difference leaves out what a later line undoes, and that is typed as well.
             let lines = self.redactor.lines(&change.commands.join("\n"), false).join("\n");
             diff.push_str(&format!("Typed on the device, line by line:\n{lines}\n"));
@@ -322,12 +342,12 @@ impl Site {
         let lock = self.store.lock(PATIENCE).await?;
         // A freeze, or the end of a window, since then.
         self.may_change()?;
-        let persist = self.backend.has_timer().then(runtime::random::token);
+        let persist = self.changes.has_timer().then(runtime::random::token);
         let terms = Terms { who, window: window * 1000, hash, can_undo: true, persist: persist.as_deref() };
         let record = self.store.load()?;
         self.may_commit(&record).await?;
         let transaction = Transaction::commit(record, terms, &now())?;
-        match drive(self, transaction, &lock).await {
+        match share::uncounted(drive(self, transaction, &lock)).await {
             (record, Ok(ChangeOutcome::Committed)) => Ok(record),
             (_, Ok(_)) => {
                 Err(Fault::new(Code::ConfirmedCommitTimeout, "the device took longer than the window; the old configuration runs"))
@@ -348,7 +368,7 @@ impl Site {
                 return Err(Fault::new(Code::AccessDenied, detail));
             }
             self.permit(DeviceAction::Confirm)?;
-            self.backend.check_undo()?;
+            self.changes.check_undo()?;
         }
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
@@ -371,7 +391,7 @@ impl Site {
     /// # Errors
     /// Nothing is pending or open, the change is another's, or the old configuration does not come back.
     pub async fn roll_back(&self, by: Settler<'_>) -> Result<(), Fault> {
-        self.backend.check_undo()?;
+        self.changes.check_undo()?;
         let lock = self.store.lock(PATIENCE).await?;
         let record = self.store.load()?;
         let (Settler::Caller(name) | Settler::Person(name)) = by;
@@ -447,12 +467,12 @@ impl Site {
     /// Checks that somebody may make a change now, and that something would take the change back.
     pub(crate) fn may_change(&self) -> Result<(), Fault> {
         self.permit(DeviceAction::Commit)?;
-        self.backend.check_undo()
+        self.changes.check_undo()
     }
 
     /// Holds a read of the whole configuration against the rules on paths, or on commands.
     pub(crate) fn may_read_whole(&self) -> Result<(), Fault> {
-        if self.backend.has_command_line() {
+        if self.changes.has_command_line() {
             self.may_show(self.dialect.running_command())
         } else {
             self.permit(DeviceAction::ReadPath("/"))

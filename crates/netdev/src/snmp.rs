@@ -132,8 +132,9 @@ async fn walked<F>(mut walk: TableWalk, time: Duration, mut ask: impl FnMut(Pdu)
 where
     F: Future<Output = Result<Pdu, Fault>>,
 {
-    let began = Instant::now();
+    let (began, mut bytes) = (Instant::now(), share::answer());
     while let Some(request) = walk.request() {
+        let before = walk.bytes();
         let Ok(answer) = tokio::time::timeout(time.saturating_sub(began.elapsed()), ask(request)).await else {
             let (seconds, count) = (time.as_secs_f64(), walk.count());
             let detail =
@@ -141,6 +142,7 @@ where
             return Err(Fault::new(Code::Timeout, detail));
         };
         walk.hear(answer?)?;
+        bytes.count(walk.bytes() - before)?;
     }
     Ok(walk)
 }

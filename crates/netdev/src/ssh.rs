@@ -145,6 +145,7 @@ fn lost(error: russh::Error) -> Fault {
 
 /// Waits for the next prompt.
 async fn reply(channel: &mut Channel<Msg>, terminal: &mut Terminal) -> Result<TerminalReply, Fault> {
+    let mut bytes = share::answer();
     loop {
         // A device that echoes nothing, or has a new name, is known by its silence.
         let Ok(message) = tokio::time::timeout(SILENCE, channel.wait()).await else {
@@ -160,6 +161,7 @@ async fn reply(channel: &mut Channel<Msg>, terminal: &mut Terminal) -> Result<Te
             }
             Some(_) => continue,
         };
+        bytes.count(data.len())?;
         let events = terminal.receive(&data);
         if terminal.is_over() {
             return Err(Trouble::TooLong { limit: share::at_most(REPLY) }.into());

@@ -46,7 +46,7 @@ impl Site {
     /// Checks that `who` may undo something now. Whoever can't keeps the lock from nobody who confirms or restores.
     fn may_undo(&self, who: &str) -> Result<(), Fault> {
         self.may_change()?;
-        if self.backend.candidate_line().is_some() || self.backend.netconf().is_ok() {
+        if self.changes.candidate_line().is_some() || self.changes.netconf().is_ok() {
             let detail = "this device takes edits and no whole configuration from here, so a confirmed change is undone by edits alone";
             return Err(Fault::new(Code::RollbackNotSupported, detail));
         }
@@ -59,10 +59,10 @@ impl Site {
     async fn undone(&self, who: &str) -> Result<(ChangeRecord, Preview), Fault> {
         let record = self.store.load()?;
         edits_of(&record, who, &now())?;
-        let (kept, running) = (record.undoable()?, self.backend.running().await?);
+        let (kept, running) = (record.undoable()?, self.changes.running().await?);
         let redactor = self.redactor.knowing_those_of([kept.snapshot.as_str(), kept.candidate.as_str(), running.as_str()]);
         kept.check(&running).map_err(|fault| fault.cleaned(|text| redactor.text(text)))?;
-        let (record, shown) = if self.backend.has_command_line() {
+        let (record, shown) = if self.changes.has_command_line() {
             let edits = Edits::Whole(kept.snapshot.clone());
             self.may_edit(&edits, Bulk::Single)?;
             let (record, beneath) = self.edited(who, edits).await?;

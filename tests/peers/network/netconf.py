@@ -5,11 +5,11 @@ shipped binary and a gate, against `netconfd`.
 """
 import json
 import re
-import time
+import threading
 
 from gateway import Gateway
 from network import callers, events, fleet, lab, many, netconf_change, netconfd
-from network.agent import Device
+from network.agent import Device, until
 from wire import Legacy
 
 IF = "urn:ietf:params:xml:ns:yang:ietf-interfaces"
@@ -24,6 +24,7 @@ def configuration():
                            'health = [{ command = "/ietf-interfaces:interfaces-state/interface[name=\'mgmt0\']", expect = "<oper-status>down" }]\n',
                 "bykey": f'address = "{netconfd.ADDRESS}:830"\nbackend = "netconf"\nuser = "ncadmin"\nkey = "{lab.WORK}/login"\n{key}',
                 "oper": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}',
+                "split": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}write_user = "ncadmin"\nwrite_password = "${{file:{netconfd.HOME}/password}}"\n',
                 "stranger": f'address = "{netconfd.ADDRESS}"\n{login}',
                 "locked-out": f'address = "{netconfd.ADDRESS}"\n{login.replace("/password}", "/wrong}")}{key}',
                 "nowhere": f'address = "203.0.113.1"\n{login}{key}',
@@ -115,6 +116,31 @@ def bad_devices(report, gateway):
         report.check(f"NM-12: {name}: no password is told", "canary" not in json.dumps(result))
 
 
+def crowded(report, count=16):
+    """NM-08: devices that say much at once find the room of their process full, and a device that says little finds room."""
+    said = 24 << 20
+    program = netconfd.HOME / "long"
+    program.write_text(f"#!/bin/sh\nprintf '%s' '{netconfd.HELLO}'\nhead -c {said} /dev/zero | tr '\\0' x\nsleep 60\n")
+    program.chmod(0o755)
+    netconfd.serve(836, str(program))
+    login = f'backend = "netconf"\nuser = "ncadmin"\npassword = "${{file:{netconfd.HOME}/password}}"\nhost_key = "{lab.fingerprint()}"\ngroups = ["all"]\n'
+    config = (f'[device_group.all]\n[device.short]\naddress = "{netconfd.ADDRESS}"\n{login}'
+              + "".join(f'[device.long{number}]\ncommand_timeout = "60s"\naddress = "{netconfd.ADDRESS}:836"\n{login}' for number in range(count)))
+    with Gateway("crowded", {}, config=config) as gateway:
+        refused = []
+
+        def ask(number):
+            code, detail = Device(gateway, f"long{number}").code("network.yang.get", path="/ietf-interfaces:interfaces")
+            if "take all 256 MiB" in detail:
+                refused.append((code, detail))
+
+        for number in range(count):
+            threading.Thread(target=ask, args=(number,), daemon=True).start()
+        report.check(f"NM-08: {count} answers of {said >> 20} MiB each find no room together", until(50, lambda: refused) is not None and refused[0][0] == -32082, str(refused[:1]))
+        told = Device(gateway, "short").call("network.yang.get", path="/ietf-interfaces:interfaces/interface[name='lo']")
+        report.check("NM-08: and a short one is read meanwhile", not told.get("isError"), str(told)[:400])
+
+
 def run(report):
     """Starts the device and a gate before it, and checks both."""
     netconfd.start()
@@ -125,6 +151,7 @@ def run(report):
         report.guard("netconf/reads", lambda: reads(report, gateway, device, oracle))
         report.guard("netconf/bad_devices", lambda: bad_devices(report, gateway))
         netconf_change.run(report, gateway, device, oracle)
+    report.guard("crowded", lambda: crowded(report))
     report.guard("fleet", lambda: fleet.run(report, oracle))
     report.guard("callers", lambda: callers.run(report))
     report.guard("outage", lambda: many.outage(report))

@@ -50,6 +50,25 @@ def denied(report, gateway, oracle):
     report.check("NM-08: and no lock is left", free(oracle) and oracle.running() == before)
 
 
+def split(report, gateway, oracle):
+    """NM-12: a device with a login for changes is read with the other one, whom NACM lets read only."""
+    before, device, nacm = oracle.running(), Device(gateway, "split"), "/ietf-netconf-acm:nacm"
+    whole, read = (Device(gateway, name).call("network.yang.get", path=nacm)["structuredContent"] for name in ("dev", "split"))
+    report.check("NM-12: reads go by the login that may only read", "nacm" in json.dumps(whole.get("data")) and "nacm" not in json.dumps(read.get("data")), f"{whole} {read}"[:600])
+    made(device, link("by the login for changes"))
+    done = device.call("network.commit", confirmed=WINDOW).get("structuredContent", {})
+    report.check("NM-12: changes go by the other", "by the login for changes" in oracle.running(), str(done))
+    device.call("network.commit", confirm=True)
+    made(device, [{"path": f"{LINK}/description", "operation": "delete"}])
+    device.call("network.commit", confirmed=WINDOW)
+    back = device.call("network.rollback").get("structuredContent", {})
+    report.check("NM-12: and so does a rollback", back.get("status") == "rolled-back" and "by the login for changes" in oracle.running(), str(back))
+    made(device, [{"path": f"{LINK}/description", "operation": "delete"}])
+    device.call("network.commit", confirmed=WINDOW)
+    device.call("network.commit", confirm=True)
+    report.equal("NM-12: the device runs what it ran", oracle.running(), before)
+
+
 def confirmed(report, device, oracle):
     """NM-09: a change is shown, applied for some seconds, confirmed, and stays."""
     before = oracle.running()

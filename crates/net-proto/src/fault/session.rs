@@ -21,6 +21,8 @@ pub enum Trouble {
     NoReply { after: Duration },
     /// More bytes than the bound without an end.
     TooLong { limit: usize },
+    /// Answers of devices take all the room in bytes that the process has for them.
+    Crowded { room: usize },
     /// Bytes that a device of this kind never sends.
     Garbled { reason: String },
     /// All sessions that this device is given are taken.
@@ -56,6 +58,11 @@ impl From<Trouble> for Fault {
             }
             Trouble::TooLong { limit } => {
                 Self::new(Code::Timeout, format!("the answer has no end within {limit} bytes: ask for a part of it")).from_native("ssh", TOO_LONG)
+            }
+            Trouble::Crowded { room } => {
+                let room = room >> 20;
+                Self::new(Code::Unreachable, format!("the answers of devices under way take all {room} MiB of this process: try again, or ask for a part of it"))
+                    .retryable()
             }
             Trouble::Garbled { reason } => Self::new(Code::Unreachable, format!("the device does not speak as it should: {reason}")),
             Trouble::Busy => Self::new(Code::Unreachable, "all sessions of this device are in use").retryable(),

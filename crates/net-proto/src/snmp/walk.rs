@@ -51,6 +51,11 @@ impl TableWalk {
         self.values
     }
 
+    /// Bytes of the values so far.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The next request; `None`: the walk is at its end.
     pub fn request(&self) -> Option<Pdu> {
         let asked: Vec<Oid> = self.columns.iter().filter(|column| !column.is_whole).map(|column| column.last.clone()).collect();

@@ -13,7 +13,7 @@ pub(crate) fn network(site: &Site) -> Value {
     let hello = site.backend.netconf().ok().and_then(|netconf| netconf.hello());
     let has = |uri: &str| hello.as_ref().is_some_and(|hello| hello.has(uri));
     let modules = hello.as_ref().map(|hello| hello.modules().into_iter().map(|(module, _)| module).collect::<Vec<_>>());
-    let (can_undo, datastores) = match &site.backend {
+    let (can_undo, datastores) = match &site.changes {
         DeviceWay::Frr(frr) if frr.check_undo().is_err() => (false, vec!["running", "operational"]),
         DeviceWay::Frr(_) => (true, vec!["running", "candidate", "operational"]),
         DeviceWay::Hosted(frr) if frr.check_undo().is_err() => (false, vec!["running"]),

@@ -47,7 +47,7 @@ pub(super) fn is_preview(tool: &str) -> bool {
 
 /// Previews a call.
 pub(super) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
-    site.backend.check_undo()?;
+    site.changes.check_undo()?;
     let about = "Makes this the candidate, which a commit would apply:";
     match tool {
         "network.preview.configure" => {

@@ -123,7 +123,7 @@ impl PromptErrand<'_> {
 
     fn device<'b>(&'b self, running: Option<&'b str>) -> PromptDevice<'b> {
         let settings = &self.site.settings;
-        let can_change = self.site.backend.check_lines().is_ok() && !settings.read_only;
+        let can_change = self.site.changes.check_lines().is_ok() && !settings.read_only;
         PromptDevice { dialect: &self.site.dialect, confirmed: can_change.then_some(settings.confirm_within), running }
     }
 

@@ -90,7 +90,7 @@ fn is_served(site: &Site, uri: &str) -> bool {
             _ => site.backend.is_local() || site.intake.syslog.is_some(),
         },
         "file" => match path {
-            "file/candidate-config" => site.backend.check_undo().is_ok(),
+            "file/candidate-config" => site.changes.check_undo().is_ok(),
             "file/startup-config" => machine::has_startup(site),
             "file/running-config" => true,
             _ => is_frr,
@@ -101,7 +101,7 @@ fn is_served(site: &Site, uri: &str) -> bool {
 
 /// Checks that `resources/write` makes a candidate on this device.
 pub(crate) fn can_write(site: &Site) -> bool {
-    site.backend.check_lines().is_ok() && site.backend.candidate_line().is_none() && !site.settings.read_only
+    site.changes.check_lines().is_ok() && site.changes.candidate_line().is_none() && !site.settings.read_only
 }
 
 /// Content of a resource at one moment.
@@ -292,7 +292,7 @@ pub(crate) async fn file(site: &Site, name: &str) -> Result<String, Fault> {
     let text = match name {
         "running-config" => site.backend.running().await?,
         "startup-config" if machine::has_startup(site) => startup(site).await?,
-        "candidate-config" if site.backend.check_undo().is_ok() => site.candidate().await?.change.candidate,
+        "candidate-config" if site.changes.check_undo().is_ok() => site.candidate().await?.change.candidate,
         _ => {
             return Err(Fault::new(
                 Code::ConfigIncompatible,

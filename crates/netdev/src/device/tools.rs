@@ -81,7 +81,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
             &writes(false),
         ),
     ];
-    let absent: &[usize] = match &site.backend {
+    let absent: &[usize] = match &site.changes {
         DeviceWay::Frr(frr) if frr.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
         DeviceWay::Hosted(frr) if frr.check_undo().is_err() => &[1, 2, 3, 4, 5, 7],
         DeviceWay::Frr(_) | DeviceWay::Hosted(_) | DeviceWay::Ovs(_) => &[2, 3],
@@ -97,7 +97,7 @@ pub(crate) fn definitions(site: &Site) -> Vec<Value> {
         all[*number]["available"] = false.into();
         all[*number]["_meta"] = json!({ "available": false });
     }
-    if site.backend.check_undo().is_ok() {
+    if site.changes.check_undo().is_ok() {
         preview::offer(&mut all);
     }
     all
@@ -118,9 +118,9 @@ fn known(site: &Site, tool: &str, arguments: &Arguments) -> Result<(), Fault> {
 /// Calls a tool.
 pub(crate) async fn call(site: &Site, tool: &str, arguments: &Arguments) -> Result<Value, Fault> {
     known(site, tool, arguments)?;
-    if !is_read(tool) && site.backend.check_undo().is_err() {
+    if !is_read(tool) && site.changes.check_undo().is_err() {
         // What was missing may be there by now.
-        site.backend.look().await;
+        site.look().await;
     }
     if preview::is_preview(tool) { preview::call(site, tool, arguments).await } else { act(site, tool, arguments).await }
 }

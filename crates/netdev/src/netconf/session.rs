@@ -112,6 +112,7 @@ impl NetconfSession {
     }
 
     async fn next(&mut self) -> Result<(DeviceMessage, String), Trouble> {
+        let mut bytes = share::answer();
         loop {
             let whole = self.framer.message().map_err(|error| match error {
                 net_proto::netconf::FrameError::TooLong(limit) => Trouble::TooLong { limit },
@@ -122,7 +123,10 @@ impl NetconfSession {
                 return Ok((message, String::from_utf8(bytes).unwrap_or_default()));
             }
             match self.channel.wait().await {
-                Some(ChannelMsg::Data { data }) => self.framer.receive(&data),
+                Some(ChannelMsg::Data { data }) => {
+                    bytes.count(data.len())?;
+                    self.framer.receive(&data);
+                }
                 Some(ChannelMsg::Eof | ChannelMsg::Close) | None => {
                     return Err(Trouble::SessionLost { reason: "the device closed it".to_owned() });
                 }
