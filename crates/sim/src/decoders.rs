@@ -18,6 +18,7 @@ mod network;
 mod parts;
 mod rooms;
 mod seats;
+mod served;
 mod snmp;
 mod streams;
 mod switch;
@@ -27,7 +28,8 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 82] = [
+pub const ALL: [(&str, Check); 83] = [
+    ("a2a_served", served::message),
     ("aepb_a2a", bridged::a2a),
     ("aepb_document", agents::capabilities),
     ("aepb_mcp", bridged::mcp),

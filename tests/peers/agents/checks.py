@@ -1,7 +1,7 @@
 """Agents behind the gate: one made with the official A2A SDK, over both bindings, with streams and without; and one that lies.
 
 An agent's skills are tools. A call follows the agent's task to its end, tells its steps, passes its questions to the caller, and stops it
-when the caller goes.
+when the caller goes (AE-18).
 """
 import hashlib
 import os
@@ -13,7 +13,7 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
-from agents import lifecycle, served
+from agents import lifecycle, served, told
 from agents.liar import Liar
 from gateway import Gateway, Process, free_port
 from install import venv_bin
@@ -33,6 +33,7 @@ def run(report):
     """One gateway in front of all agents; then a gate that is one."""
     served.run(report)
     lifecycle.run(report)
+    told.run(report)
     with ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory(prefix="banyan-agents-"))
         ports = {way: free_port() for way in [*WAYS, "guarded"]}

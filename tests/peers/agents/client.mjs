@@ -27,7 +27,8 @@ const message = () => SendMessageRequest.fromJSON({
     messageId: randomUUID(),
     role: "ROLE_USER",
     parts: [{ data: JSON.parse(asked.arguments ?? "{}") }],
-    metadata: { "io.banyan/skill": asked.skill },
+    ...(asked.skill ? { metadata: { "io.banyan/skill": asked.skill } } : {}),
+    ...(asked.task ? { taskId: asked.task } : {}),
   },
 });
 

@@ -1,6 +1,6 @@
 """A client made with the official A2A SDK: one operation, and what came of it as a line of JSON.
 
-    client.py URL BINDING OPERATION [--token TOKEN] [--skill ID] [--arguments JSON] [--task ID] [--text TEXT] [--at-once] [--filter JSON]
+    client.py URL BINDING OPERATION [--token TOKEN] [--skill ID] [--arguments JSON] [--task ID] [--text TEXT] [--input WORD] [--at-once] [--filter JSON]
 
 The operations are `card`, `send`, `stream`, `subscribe`, `get`, `list` and `cancel`; `stream` and `subscribe` print all events. A refusal is `{"refused": CLASS, "message": TEXT}`.
 """
@@ -19,7 +19,8 @@ def message(asked):
     """The message that calls a skill, or goes on with a task."""
     parts = [{"text": asked.text}] if asked.text else [{"data": json.loads(asked.arguments)}]
     made = {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": parts}
-    made |= {"metadata": {"io.banyan/skill": asked.skill}} if asked.skill else {}
+    named = {"io.banyan/skill": asked.skill, "io.banyan/input": asked.input}
+    made |= {"metadata": {key: word for key, word in named.items() if word}} if any(named.values()) else {}
     made |= {"taskId": asked.task} if asked.task else {}
     whole = {"message": made} | ({"configuration": {"returnImmediately": True}} if asked.at_once else {})
     return ParseDict(whole, a2a_pb2.SendMessageRequest())
@@ -47,7 +48,7 @@ async def main():
     parser = argparse.ArgumentParser()
     for name in ("url", "binding", "operation"):
         parser.add_argument(name)
-    for name in ("token", "skill", "task", "text"):
+    for name in ("token", "skill", "task", "text", "input"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--arguments", default="{}")
     parser.add_argument("--filter", default="{}")

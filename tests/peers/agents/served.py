@@ -30,8 +30,12 @@ def run(report):
 def configuration(port, log, mode, is_agent=True):
     text = f'[gate]\nmode = "{mode}"\n'
     text += f'[agent]\nurl = "http://127.0.0.1:{port}"\nname = "Gate of tests"\n' if is_agent else ""
-    text += "".join(f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n' for name, token in TOKENS.items())
-    return text + f'[mount.disk]\ncommand = "{sys.executable}"\nargs = ["{WIPER}", "{log}"]\n'
+    return text + tokens() + f'[mount.disk]\ncommand = "{sys.executable}"\nargs = ["{WIPER}", "{log}"]\n'
+
+
+def tokens():
+    """The sections of the tokens."""
+    return "".join(f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n' for name, token in TOKENS.items())
 
 
 def gate(name, mode, is_agent=True):

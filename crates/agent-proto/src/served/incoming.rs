@@ -3,6 +3,7 @@
 use json::{Duplicates, Members};
 
 use crate::part::{Content, MessagePart};
+use crate::served::input::{GivenInput, INPUT};
 use crate::served::rejection::{ClientRefusal, RefusalReason};
 
 /// Member of a message's `metadata` that names the skill.
@@ -13,13 +14,27 @@ const LONGEST_ID: usize = 256;
 /// Params of `SendMessage`, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentMessage {
-    /// Task that the message goes on with.
-    pub task: Option<String>,
+    pub purpose: SentPurpose,
     pub context: Option<String>,
-    /// The skill and its raw arguments; `None` where a task goes on and nothing else is said.
-    pub call: Option<SkillCall>,
     /// The client does not wait for the end.
     pub returns_at_once: bool,
+}
+
+/// Purpose of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SentPurpose {
+    Begins(SkillCall),
+    GoesOn(OnwardMessage),
+}
+
+/// A message that goes on with a task. Only the task knows how the message is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnwardMessage {
+    pub task: String,
+    /// The message as a call, for a task at rest; `None` where no skill is named.
+    pub call: Result<Option<SkillCall>, ClientRefusal>,
+    /// The message as an answer, for a task that has asked.
+    pub input: GivenInput,
 }
 
 /// A call of a skill.
@@ -47,9 +62,16 @@ impl SentMessage {
             return Err(ClientRefusal::new(RefusalReason::PushNotificationNotSupported, text));
         }
         let returns_at_once = configuration.is_some_and(|asked| asked.get("returnImmediately") == Some(b"true"));
-        let (task, context) = (id(&message, "taskId")?, id(&message, "contextId")?);
-        let call = call(&message, task.is_some())?;
-        Ok(Self { task, context, call, returns_at_once })
+        let context = id(&message, "contextId")?;
+        let said = SaidParts::read(&message)?;
+        let purpose = match id(&message, "taskId")? {
+            Some(task) => {
+                let input = GivenInput::of_parts(&said.parts, said.input.as_deref());
+                SentPurpose::GoesOn(OnwardMessage { task, call: said.call(true), input })
+            }
+            None => SentPurpose::Begins(said.call(false)?.ok_or_else(|| wrong(UNNAMED))?),
+        };
+        Ok(Self { purpose, context, returns_at_once })
     }
 }
 
@@ -66,31 +88,42 @@ fn id(message: &Members<'_>, key: &str) -> Result<Option<String>, ClientRefusal>
     Ok(id.map(std::borrow::Cow::into_owned))
 }
 
-/// Finds the skill and the arguments. Two data parts, or two names, are refused rather than chosen from.
-fn call(message: &Members<'_>, goes_on: bool) -> Result<Option<SkillCall>, ClientRefusal> {
-    let (parts, unknown) = MessagePart::read_all(message.get("parts"));
-    if parts.is_empty() || unknown > 0 {
-        return Err(wrong("The `parts` of the message are missing, or one has no known content."));
-    }
-    let (mut data, mut others) = (Vec::new(), 0);
-    for part in parts {
-        match part.content {
-            Content::Data(raw) => data.push(raw),
-            Content::Text(_) | Content::Raw(_) | Content::Url(_) => others += 1,
+/// Parts of a message, with the names in its metadata.
+struct SaidParts {
+    parts: Vec<MessagePart>,
+    skill: Option<String>,
+    input: Option<String>,
+}
+
+impl SaidParts {
+    fn read(message: &Members<'_>) -> Result<Self, ClientRefusal> {
+        let (parts, unknown) = MessagePart::read_all(message.get("parts"));
+        if parts.is_empty() || unknown > 0 {
+            return Err(wrong("The `parts` of the message are missing, or one has no known content."));
         }
+        let metadata = message.object("metadata");
+        let word = |key| metadata.as_ref().and_then(|metadata| metadata.str(key).map(std::borrow::Cow::into_owned));
+        Ok(Self { parts, skill: word(SKILL), input: word(INPUT) })
     }
-    let named = message.object("metadata").and_then(|metadata| metadata.str(SKILL).map(std::borrow::Cow::into_owned));
-    if goes_on && named.is_none() && data.is_empty() {
-        return Ok(None);
-    }
-    if data.len() > 1 || (named.is_some() && data.is_empty() && others > 0) {
-        let text = "A call takes its arguments from one data part with an object. Text, files and further data parts are not read.";
-        return Err(ClientRefusal::new(RefusalReason::ContentTypeNotSupported, text));
-    }
-    let data = data.pop();
-    match named {
-        Some(skill) => Ok(Some(SkillCall { skill, arguments: object(data.unwrap_or_else(|| "{}".into()))? })),
-        None => data.and_then(|raw| in_data(&raw)).map(Some).ok_or_else(|| wrong(UNNAMED)),
+
+    /// Finds the skill and the arguments. Two data parts, or two names, are refused rather than chosen from.
+    fn call(&self, goes_on: bool) -> Result<Option<SkillCall>, ClientRefusal> {
+        let mut data = self.parts.iter().filter_map(|part| match &part.content {
+            Content::Data(raw) => Some(raw.as_str()),
+            Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
+        });
+        let (data, is_second) = (data.next(), data.next().is_some());
+        if goes_on && self.skill.is_none() && data.is_none() {
+            return Ok(None);
+        }
+        if is_second || (self.skill.is_some() && data.is_none()) {
+            let text = "A call takes its arguments from one data part with an object. Text, files and further data parts are not read.";
+            return Err(ClientRefusal::new(RefusalReason::ContentTypeNotSupported, text));
+        }
+        match (&self.skill, data) {
+            (Some(skill), Some(data)) => Ok(Some(SkillCall { skill: skill.clone(), arguments: object(data.to_owned())? })),
+            (_, data) => data.and_then(in_data).map(Some).ok_or_else(|| wrong(UNNAMED)),
+        }
     }
 }
 
@@ -123,12 +156,12 @@ mod tests {
 
     #[test]
     fn metadata_or_a_data_part_names_the_skill() {
-        let call = |skill: &str, arguments: &str| Some(SkillCall { skill: skill.into(), arguments: arguments.into() });
+        let call = |skill: &str, arguments: &str| SentPurpose::Begins(SkillCall { skill: skill.into(), arguments: arguments.into() });
         let by_metadata = read(r#""metadata":{"io.banyan/skill":"a__b"},"parts":[{"data":{"n": 1.50}}]"#).unwrap();
-        assert_eq!(by_metadata.call, call("a__b", r#"{"n": 1.50}"#));
+        assert_eq!(by_metadata.purpose, call("a__b", r#"{"n": 1.50}"#));
         for key in ["skill", "tool"] {
             let by_data = read(&format!(r#""parts":[{{"text":"please"}},{{"data":{{"{key}":"a","arguments":{{"x":[]}}}}}}]"#)).unwrap();
-            assert_eq!(by_data.call, call("a", r#"{"x":[]}"#));
+            assert_eq!(by_data.purpose, call("a", r#"{"x":[]}"#));
         }
     }
 
@@ -152,6 +185,17 @@ mod tests {
     #[test]
     fn a_task_goes_on_without_naming_a_skill_again() {
         let sent = read(r#""taskId":"t","parts":[{"text":"go on"}]"#).unwrap();
-        assert_eq!((sent.task.as_deref(), sent.call), (Some("t"), None));
+        let onward = OnwardMessage { task: "t".into(), call: Ok(None), input: GivenInput::Text("go on".into()) };
+        assert_eq!(sent.purpose, SentPurpose::GoesOn(onward));
+    }
+
+    #[test]
+    fn an_answer_may_be_no_call() {
+        let sent = read(r#""taskId":"t","parts":[{"data":{"colour":"green"}}]"#).unwrap();
+        let SentPurpose::GoesOn(onward) = sent.purpose else { panic!("{sent:?}") };
+        assert_eq!((onward.call.is_err(), onward.input), (true, GivenInput::Data(r#"{"colour":"green"}"#.into())));
+        let sent = read(r#""taskId":"t","metadata":{"io.banyan/input":"decline"},"parts":[{"text":"no"}]"#).unwrap();
+        let SentPurpose::GoesOn(onward) = sent.purpose else { panic!("{sent:?}") };
+        assert_eq!(onward.input, GivenInput::Declined);
     }
 }

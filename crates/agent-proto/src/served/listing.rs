@@ -149,7 +149,7 @@ mod tests {
 
     fn task(id: &str, state: TaskState, changed: i64) -> ServedTask {
         let artifacts = Some("[{\"artifactId\":\"a\",\"parts\":[]}]".into());
-        ServedTask { id: id.into(), context: "c".into(), state, changed, words: None, artifacts }
+        ServedTask { id: id.into(), context: "c".into(), state, changed, words: None, question: None, artifacts }
     }
 
     fn page(filter: &TaskFilter, tasks: &[(u64, ServedTask)]) -> serde_json::Value {

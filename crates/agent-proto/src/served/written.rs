@@ -1,8 +1,12 @@
 //! Tasks and agent cards as JSON for A2A clients. Texts of tools go out as they came. Holds no task.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, SecondsFormat};
 use json::{Duplicates, Members, quote};
 
+use crate::served::input::TaskQuestion;
+use crate::served::nesting::fits;
 use crate::task::TaskState;
 
 /// A task, as its client reads it.
@@ -15,6 +19,8 @@ pub struct ServedTask {
     pub changed: i64,
     /// Words about the state.
     pub words: Option<String>,
+    /// Question for which the task waits.
+    pub question: Option<Arc<TaskQuestion>>,
     /// Raw array of artifacts.
     pub artifacts: Option<String>,
 }
@@ -23,7 +29,8 @@ impl ServedTask {
     /// Counts the bytes that the task holds.
     pub fn size(&self) -> usize {
         let (words, artifacts) = (self.words.as_ref().map_or(0, String::len), self.artifacts.as_ref().map_or(0, String::len));
-        self.id.len() + self.context.len() + words + artifacts
+        let question = self.question.as_ref().map_or(0, |question| question.size());
+        self.id.len() + self.context.len() + words + question + artifacts
     }
 
     /// Writes the task.
@@ -55,11 +62,14 @@ impl ServedTask {
 
     fn status(&self) -> String {
         let (id, context, state) = (quote(&self.id), quote(&self.context), self.state.name());
-        let message = self.words.as_ref().map(|words| {
-            let (message, words) = (quote(&format!("{}-{state}", self.id)), quote(words));
+        let words = self.question.as_ref().map(|question| &question.words).or(self.words.as_ref());
+        let message = words.map(|words| {
+            let (message, words) = (quote(&format!("{}-{state}-{}", self.id, self.changed)), quote(words));
+            let schema = self.question.as_ref().map(|question| format!(",{{\"data\":{{\"requestedSchema\":{}}}}}", question.schema));
+            let schema = schema.unwrap_or_default();
             format!(
                 ",\"message\":{{\"messageId\":{message},\"taskId\":{id},\"contextId\":{context},\"role\":\"ROLE_AGENT\",\
-                 \"parts\":[{{\"text\":{words}}}]}}"
+                 \"parts\":[{{\"text\":{words}}}{schema}]}}"
             )
         });
         let moment = DateTime::from_timestamp_millis(self.changed).unwrap_or_default().to_rfc3339_opts(SecondsFormat::Millis, true);
@@ -82,8 +92,8 @@ impl TaskEnd {
         let members = Members::again(result);
         let content = members.get("content").and_then(json::elements).unwrap_or_default();
         let mut parts: Vec<String> = content.iter().map(|item| part(item)).collect();
-        parts.extend(members.get("structuredContent").map(|raw| format!("{{\"data\":{}}}", String::from_utf8_lossy(raw))));
-        let metadata = members.get("_meta").map(|raw| format!(",\"metadata\":{{\"io.banyan/meta\":{}}}", String::from_utf8_lossy(raw)));
+        parts.extend(members.get("structuredContent").map(data));
+        let metadata = members.get("_meta").map(|raw| format!(",\"metadata\":{{\"io.banyan/meta\":{}}}", value(raw)));
         let artifact = format!("[{{\"artifactId\":\"result\",\"parts\":[{}]{}}}]", parts.join(","), metadata.unwrap_or_default());
         let artifacts = (!parts.is_empty()).then_some(artifact);
         if members.get("isError") != Some(b"true") {
@@ -108,8 +118,20 @@ fn part(item: &[u8]) -> String {
     };
     match written {
         Some((key, raw, more)) => format!("{{\"{key}\":{}{more}}}", String::from_utf8_lossy(raw)),
-        None => format!("{{\"data\":{}}}", String::from_utf8_lossy(item)),
+        None => data(item),
     }
+}
+
+/// Writes a value as a part. A value too deep for readers of tasks goes out as text, which loses nothing.
+fn data(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    if fits(raw) { format!("{{\"data\":{text}}}") } else { format!("{{\"text\":{},\"mediaType\":\"application/json\"}}", quote(&text)) }
+}
+
+/// Writes a value, or its text where the value is too deep.
+fn value(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    if fits(raw) { text.into_owned() } else { quote(&text) }
 }
 
 /// A card to be written.
@@ -175,6 +197,14 @@ mod tests {
     }
 
     #[test]
+    fn a_deep_value_goes_out_as_text() {
+        let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
+        let end = TaskEnd::of_result(format!(r#"{{"content":[],"structuredContent":{{"a":{deep}}}}}"#).as_bytes());
+        let artifacts: serde_json::Value = serde_json::from_str(&end.artifacts.unwrap()).unwrap();
+        assert_eq!(artifacts[0]["parts"][0]["text"], format!(r#"{{"a":{deep}}}"#));
+    }
+
+    #[test]
     fn a_tool_that_failed_ends_its_task_as_failed() {
         let end = TaskEnd::of_result(br#"{"content":[{"type":"text","text":"no ink"}],"isError":true}"#);
         assert_eq!((end.state, end.words.as_deref()), (TaskState::Failed, Some("no ink")));
@@ -188,12 +218,34 @@ mod tests {
             state: TaskState::AuthRequired,
             changed: 1_500,
             words: Some("open \\ this".into()),
+            question: None,
             artifacts: None,
         };
         let read: serde_json::Value = serde_json::from_str(&task.write()).unwrap();
         assert_eq!((&read["id"], &read["status"]["state"]), (&"t\"".into(), &"TASK_STATE_AUTH_REQUIRED".into()));
         assert_eq!(read["status"]["message"]["parts"][0]["text"], "open \\ this");
         assert_eq!(read["status"]["timestamp"], "1970-01-01T00:00:01.500Z");
+    }
+
+    #[test]
+    fn a_question_goes_out_with_its_schema() {
+        let params = br#"{"message":"which?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}"#;
+        let question = TaskQuestion::read("elicitation/create", params).unwrap();
+        let task = ServedTask {
+            id: "t".into(),
+            context: "c".into(),
+            state: TaskState::InputRequired,
+            changed: 0,
+            words: None,
+            question: Some(Arc::new(question)),
+            artifacts: None,
+        };
+        let read: serde_json::Value = serde_json::from_str(&task.write()).unwrap();
+        let parts = &read["status"]["message"]["parts"];
+        assert_eq!(
+            (&parts[0]["text"], &parts[1]["data"]["requestedSchema"]["properties"]["n"]["type"]),
+            (&"which?".into(), &"integer".into())
+        );
     }
 
     #[test]
@@ -204,6 +256,7 @@ mod tests {
             state: TaskState::Completed,
             changed: 0,
             words: None,
+            question: None,
             artifacts: Some(r#"[{"artifactId":"result","parts":[{"text":"a"}]}]"#.into()),
         };
         let [artifact, status] = &task.updates()[..] else { panic!("{:?}", task.updates()) };

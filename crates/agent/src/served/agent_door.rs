@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_proto::served::incoming::{SentMessage, SkillCall};
+use agent_proto::served::incoming::{SentMessage, SentPurpose};
 use agent_proto::served::listing::TaskFilter;
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
-use agent_proto::served::written::{ServedCard, TaskEnd};
+use agent_proto::served::written::ServedCard;
 use agent_proto::task::TaskState;
+use banyan_model::Era;
 use bytes::Bytes;
-use call::judge::gate::Gate;
-use call::tree::back::{Back, Sink};
 use call::tree::caller::Caller;
-use call::way::error::CallError;
 use call::words::entered::{AboutClient, AdmittedCaller};
 use call::words::party::Party;
 use door::entrance::Entrance;
@@ -26,19 +24,19 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY, WWW_
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use json::Object;
 use mcp_proto::envelope::{Answer, EnvelopeError, Message};
+use mcp_proto::era::INITIALIZE;
 use mcp_proto::http1::Fields;
-use mcp_proto::json::{Duplicates, quote};
-use policy::approval::Standing;
+use mcp_proto::json::Duplicates;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::served::life::{AgentWork, KeptLife};
+use crate::served::life::KeptLife;
+use crate::served::run::TaskRun;
 use crate::served::section::AgentSettings;
 use crate::served::skills::skills;
 use crate::served::streams::{FollowedTask, StreamPlace, StreamedBody, TaskStreams};
-use crate::served::tasks::{BegunTask, Tasks};
+use crate::served::tasks::{Onward, Tasks};
 
 const CARD: &str = "/.well-known/agent-card.json";
 const RPC: &str = "/a2a";
@@ -110,8 +108,10 @@ impl AgentDoor {
     }
 
     fn caller(&self, entered: &AdmittedCaller) -> Arc<Caller> {
-        let about = AboutClient { info: b"{\"name\":\"a2a\"}", capabilities: b"{}" };
+        let about = AboutClient { info: b"{\"name\":\"a2a\"}", capabilities: b"{\"elicitation\":{\"form\":{}}}" };
         let mut caller = stateless(&self.entrance.gate.config.load(), entered, (None, None), about);
+        // Questions then come one by one while the call runs, whatever the era of the server.
+        (caller.era, caller.version) = (Era::Initialize, INITIALIZE[0]);
         // A call that waits for approval then ends as an error of its own kind, which no server's result can imitate.
         caller.scope.speaks_mesh = true;
         Arc::new(caller)
@@ -259,8 +259,8 @@ impl AgentDoor {
             AgentOperation::Send(params) => {
                 let sent = SentMessage::read(params)?;
                 let returns_at_once = sent.returns_at_once;
-                let (id, mut state, is_begun) = self.send(&caller, held, sent)?;
-                if is_begun && !returns_at_once {
+                let (id, mut state, has_moved) = self.send(&caller, held, sent)?;
+                if has_moved && !returns_at_once {
                     drop(state.wait_for(|state| state.is_final() || state.is_waiting()).await);
                 }
                 id
@@ -287,7 +287,7 @@ impl AgentDoor {
         self.tasks.find(owner, &id).map(|task| ServedAnswer::Raw(task.write()))
     }
 
-    /// Begins or goes on with a task: its id, its states, and whether a run has begun by this message.
+    /// Begins or goes on with a task: its id, its states, and a flag for a call set in motion by the message.
     fn send(
         &self,
         caller: &Arc<Caller>,
@@ -295,21 +295,21 @@ impl AgentDoor {
         sent: SentMessage,
     ) -> Result<(String, watch::Receiver<TaskState>, bool), ClientRefusal> {
         let owner = &caller.principal;
-        let work = self.life.begin_work(sent.task.is_none())?;
-        let begun = match (sent.task, sent.call) {
-            (Some(task), call) => match self.tasks.go_on(owner, &task, call.as_ref())? {
-                Some(begun) => begun,
-                None => {
-                    let state = self.tasks.watch(owner, &task)?;
-                    return Ok((task, state, false));
+        let work = self.life.begin_work(matches!(sent.purpose, SentPurpose::Begins(_)))?;
+        let begun = match sent.purpose {
+            SentPurpose::Begins(call) => self.tasks.begin(owner, sent.context, call)?,
+            SentPurpose::GoesOn(onward) => {
+                let id = onward.task.clone();
+                match self.tasks.go_on(owner, onward)? {
+                    Onward::Begun(begun) => begun,
+                    Onward::Answered(state) => return Ok((id, state, true)),
+                    Onward::Waits(state) => return Ok((id, state, false)),
                 }
-            },
-            (None, Some(call)) => self.tasks.begin(owner, sent.context, call)?,
-            (None, None) => return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The message names no skill.")),
+            }
         };
         let (id, state) = (begun.id.clone(), begun.state.clone());
-        // A task outlives the connection that began it.
-        tokio::spawn(run(Arc::clone(&self.entrance.gate), Arc::clone(&self.tasks), (Arc::clone(caller), held), begun, work));
+        let (gate, tasks) = (Arc::clone(&self.entrance.gate), Arc::clone(&self.tasks));
+        tokio::spawn(TaskRun { gate, tasks, caller: Arc::clone(caller), held, work }.run(begun));
         Ok((id, state, true))
     }
 }
@@ -318,55 +318,6 @@ const A2A_JSON: &str = "application/a2a+json";
 /// Placeholder in the card for skills hidden from a client without a credential.
 const PUBLIC_SKILL: &str = "{\"id\":\"hidden\",\"name\":\"Tools of this gate\",\
      \"description\":\"Ask for this card with a credential: it then lists the tools that the caller may use.\",\"tags\":[\"gate\"]}";
-
-fn params(call: &SkillCall) -> Object {
-    Object::from(format!("{{\"name\":{},\"arguments\":{}}}", quote(&call.skill), call.arguments).into_bytes())
-}
-
-/// Runs the call of a task to its end, and shows meanwhile when it waits for people.
-async fn run(gate: Arc<Gate>, tasks: Arc<Tasks>, (caller, held): (Arc<Caller>, HeldEntry), begun: BegunTask, work: AgentWork) {
-    let BegunTask { id, call, cancel, .. } = begun;
-    let (attends, mut waits) = watch::channel(None);
-    let back = Back::attending(caller, Sink::None, cancel.clone(), attends);
-    let mut revoked = std::pin::pin!(held.revoked());
-    let request = mcp_proto::envelope::Request { id: Bytes::from(quote(&id)), method: "tools/call".into(), params: params(&call) };
-    let mut outcome = std::pin::pin!(call::way::serve(&gate, &request, &back));
-    let end = loop {
-        tokio::select! {
-            biased;
-            () = &mut revoked, if !cancel.is_cancelled() => cancel.cancel(),
-            outcome = &mut outcome => break task_end(outcome),
-            Ok(()) = waits.changed() => {
-                let words = waits.borrow_and_update().clone();
-                tasks.attend(&id, words.as_deref());
-            }
-        }
-    };
-    tasks.rest(&id, end);
-    drop(work);
-}
-
-/// End of a run, by the outcome of its call.
-fn task_end(outcome: Result<Answer, CallError>) -> TaskEnd {
-    let said = |state, words: String| TaskEnd { state, words: Some(words), artifacts: None };
-    match outcome {
-        Ok(Answer::Result(result)) => TaskEnd::of_result(result.text()),
-        Ok(Answer::Error(error)) => {
-            let message = json::Members::again(&error).str("message").unwrap_or_default().into_owned();
-            said(TaskState::Failed, message)
-        }
-        Err(CallError::Cancelled) => said(TaskState::Canceled, "The call was cancelled.".into()),
-        Err(CallError::ConfirmationRequired(pending)) => said(TaskState::AuthRequired, pending.text.clone()),
-        // Nobody may take a call of unknown outcome for one that never went out.
-        Err(error @ CallError::NotApproved { standing: Standing::OutcomeUnknown, .. }) => {
-            said(TaskState::Failed, error.tell(banyan_model::Era::Stateless).message)
-        }
-        Err(error @ (CallError::Denied(_) | CallError::Approval(_) | CallError::NotApproved { .. } | CallError::UnknownTool(_))) => {
-            said(TaskState::Rejected, error.tell(banyan_model::Era::Stateless).message)
-        }
-        Err(error) => said(TaskState::Failed, error.tell(banyan_model::Era::Stateless).message),
-    }
-}
 
 fn streamed(body: StreamedBody) -> Response<Payload> {
     let mut response = typed(StatusCode::OK, "text/event-stream", Bytes::new());

@@ -1,8 +1,10 @@
 //! The gate as an agent: its tools are the skills of a card, and a message calls one. Tells nothing of policy.
 
 pub mod agent_door;
+pub mod asked;
 pub mod capability_door;
 pub mod life;
+pub mod run;
 pub mod section;
 pub mod shelf;
 pub mod skills;

@@ -9,7 +9,7 @@ use agent_proto::served::written::ServedTask;
 use agent_proto::task::TaskState;
 use banyan_model::Principal;
 use call::words::cancel::Cancel;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// Most tasks of a caller, and of all.
 pub const MOST_OF_CALLER: usize = 256;
@@ -26,6 +26,8 @@ pub struct KeptTask {
     pub cancel: Cancel,
     /// When the task stopped working.
     pub rests: Option<Instant>,
+    /// Way of the client's answer to the question of the task.
+    pub answered: Option<oneshot::Sender<String>>,
     /// The state, for those who wait for another.
     pub moved: watch::Sender<TaskState>,
     /// Number of the last change; the shelf sets it.
@@ -35,7 +37,7 @@ pub struct KeptTask {
 impl KeptTask {
     /// Makes a working task.
     pub fn new(owner: Principal, task: ServedTask, call: SkillCall, moved: watch::Sender<TaskState>) -> Self {
-        Self { owner, task, call, cancel: Cancel::default(), rests: None, moved, number: 0 }
+        Self { owner, task, call, cancel: Cancel::default(), rests: None, answered: None, moved, number: 0 }
     }
 
     /// Counts the bytes that the task holds.
@@ -145,7 +147,15 @@ mod tests {
 
     fn kept(owner: &str, id: usize, bytes: usize, rests: bool) -> KeptTask {
         let words = Some(" ".repeat(bytes));
-        let task = ServedTask { id: id.to_string(), context: String::new(), state: TaskState::Working, changed: 0, words, artifacts: None };
+        let task = ServedTask {
+            id: id.to_string(),
+            context: String::new(),
+            state: TaskState::Working,
+            changed: 0,
+            words,
+            question: None,
+            artifacts: None,
+        };
         let call = SkillCall { skill: String::new(), arguments: String::new() };
         let kept = KeptTask::new(Principal::new(PrincipalKind::Token, owner), task, call, watch::channel(TaskState::Working).0);
         KeptTask { rests: rests.then(Instant::now), ..kept }

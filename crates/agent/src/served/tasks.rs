@@ -1,9 +1,10 @@
 //! Tasks of A2A clients: each belongs to its caller, and is kept for a while after its end. Runs none.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent_proto::served::incoming::SkillCall;
+use agent_proto::served::incoming::{OnwardMessage, SkillCall};
+use agent_proto::served::input::TaskQuestion;
 use agent_proto::served::listing::{TaskFilter, TaskPage};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use agent_proto::served::written::{ServedTask, TaskEnd};
@@ -11,7 +12,7 @@ use agent_proto::task::TaskState;
 use banyan_model::Principal;
 use call::words::cancel::Cancel;
 use runtime::{clock, random};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::served::shelf::{KeptTask, TaskShelf};
 
@@ -31,13 +32,31 @@ pub struct BegunTask {
     pub state: watch::Receiver<TaskState>,
 }
 
+/// Way of a task after a message.
+pub enum Onward {
+    /// The same call, once more: a gate below held it.
+    Begun(BegunTask),
+    /// The running call has its answer.
+    Answered(watch::Receiver<TaskState>),
+    /// The call waits here, and goes on by itself.
+    Waits(watch::Receiver<TaskState>),
+}
+
 impl Tasks {
     /// Begins a task of `owner`.
     pub fn begin(&self, owner: &Principal, context: Option<String>, call: SkillCall) -> Result<BegunTask, ClientRefusal> {
         let mut shelf = self.lock();
         let (moved, state) = watch::channel(TaskState::Working);
         let (id, context) = (random::token(), context.unwrap_or_else(random::token));
-        let task = ServedTask { id: id.clone(), context, state: TaskState::Working, changed: millis(), words: None, artifacts: None };
+        let task = ServedTask {
+            id: id.clone(),
+            context,
+            state: TaskState::Working,
+            changed: millis(),
+            words: None,
+            question: None,
+            artifacts: None,
+        };
         let kept = KeptTask::new(owner.clone(), task, call.clone(), moved);
         shelf.make_room(owner, kept.size())?;
         let begun = BegunTask { id, call, cancel: kept.cancel.clone(), state };
@@ -45,26 +64,55 @@ impl Tasks {
         Ok(begun)
     }
 
-    /// Goes on with a task that waits for approval by a gate below: the same call, once more. `None`: the call waits here, and goes on by itself.
-    pub fn go_on(&self, owner: &Principal, id: &str, call: Option<&SkillCall>) -> Result<Option<BegunTask>, ClientRefusal> {
+    /// Goes on with a waiting task of `owner`.
+    pub fn go_on(&self, owner: &Principal, onward: OnwardMessage) -> Result<Onward, ClientRefusal> {
         let mut shelf = self.lock();
-        let kept = owned(&shelf, owner, id)?;
+        let kept = owned(&shelf, owner, &onward.task)?;
+        if kept.task.state == TaskState::InputRequired {
+            return answered(&mut shelf, &onward);
+        }
         if kept.task.state != TaskState::AuthRequired {
             return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task waits for no message."));
         }
-        if call.is_some_and(|call| *call != kept.call) {
+        if onward.call?.is_some_and(|call| call != kept.call) {
             return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The task is about another call: begin a task of its own."));
         }
         if kept.rests.is_none() {
-            return Ok(None);
+            return Ok(Onward::Waits(kept.moved.subscribe()));
         }
-        let mut kept = shelf.remove(id).ok_or_else(unknown)?;
+        let mut kept = shelf.remove(&onward.task).ok_or_else(unknown)?;
         (kept.rests, kept.cancel) = (None, Cancel::default());
         turn(&mut kept, TaskState::Working, None);
         let state = kept.moved.subscribe();
-        let begun = BegunTask { id: id.into(), call: kept.call.clone(), cancel: kept.cancel.clone(), state };
+        let begun = BegunTask { id: onward.task, call: kept.call.clone(), cancel: kept.cancel.clone(), state };
         shelf.place(kept);
-        Ok(Some(begun))
+        Ok(Onward::Begun(begun))
+    }
+
+    /// Asks the client of a running task. `None`: there is no such task, or no room for the question.
+    pub fn ask(&self, id: &str, question: TaskQuestion) -> Option<oneshot::Receiver<String>> {
+        let mut shelf = self.lock();
+        let mut kept = shelf.remove(id)?;
+        let (answered, answer) = oneshot::channel();
+        (kept.task.question, kept.answered) = (Some(Arc::new(question)), Some(answered));
+        let is_room = shelf.make_room(&kept.owner, kept.size()).is_ok();
+        turn(&mut kept, if is_room { TaskState::InputRequired } else { TaskState::Working }, None);
+        shelf.place(kept);
+        is_room.then_some(answer)
+    }
+
+    /// Notes a step of a working task, if there is room for its words.
+    pub fn step(&self, id: &str, words: String) {
+        let mut shelf = self.lock();
+        if shelf.get(id).is_none_or(|kept| kept.task.state != TaskState::Working) {
+            return;
+        }
+        let Some(mut kept) = shelf.remove(id) else { return };
+        turn(&mut kept, TaskState::Working, Some(words));
+        if shelf.make_room(&kept.owner, kept.size()).is_err() {
+            kept.task.words = None;
+        }
+        shelf.place(kept);
     }
 
     /// Notes that a running call waits for people, as `words` say; without words, that they have agreed.
@@ -150,8 +198,26 @@ impl Tasks {
     }
 }
 
+/// Hands the answer of a client to its running call.
+fn answered(shelf: &mut TaskShelf, onward: &OnwardMessage) -> Result<Onward, ClientRefusal> {
+    let asked = shelf.get(&onward.task).and_then(|kept| kept.task.question.clone()).ok_or_else(unknown)?;
+    let answer = asked.answer(&onward.input)?;
+    let mut kept = shelf.remove(&onward.task).ok_or_else(unknown)?;
+    let answered = kept.answered.take();
+    turn(&mut kept, TaskState::Working, None);
+    // A call that has ended meanwhile puts its end next.
+    let _sent = answered.map(|answered| answered.send(answer));
+    let state = kept.moved.subscribe();
+    shelf.place(kept);
+    Ok(Onward::Answered(state))
+}
+
+/// Turns a task to a state. No task has a question in another state.
 fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>) {
     (kept.task.state, kept.task.words, kept.task.changed) = (state, words, millis());
+    if state != TaskState::InputRequired {
+        (kept.task.question, kept.answered) = (None, None);
+    }
     kept.moved.send_replace(state);
 }
 
@@ -175,6 +241,7 @@ mod tests {
 
     use super::*;
     use crate::served::shelf::{BYTES_OF_CALLER, MOST_OF_CALLER};
+    use agent_proto::served::input::GivenInput;
 
     fn token(name: &str) -> Principal {
         Principal::new(PrincipalKind::Token, name)
@@ -182,6 +249,15 @@ mod tests {
 
     fn call() -> SkillCall {
         SkillCall { skill: "a".into(), arguments: "{}".into() }
+    }
+
+    fn onward(id: &str, call: Option<SkillCall>) -> OnwardMessage {
+        OnwardMessage { task: id.into(), call: Ok(call), input: GivenInput::Text("green".into()) }
+    }
+
+    fn question() -> TaskQuestion {
+        let params = br#"{"message":"which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}}"#;
+        TaskQuestion::read("elicitation/create", params).unwrap()
     }
 
     fn end(state: TaskState) -> TaskEnd {
@@ -199,7 +275,7 @@ mod tests {
         assert_eq!((&theirs, theirs.kind), (&none, RefusalReason::TaskNotFound));
         assert_eq!(tasks.cancel(&token("bob"), &begun.id).unwrap_err(), none);
         assert!(!begun.cancel.is_cancelled());
-        assert_eq!(tasks.go_on(&token("bob"), &begun.id, None).err(), Some(none));
+        assert_eq!(tasks.go_on(&token("bob"), onward(&begun.id, None)).err(), Some(none));
     }
 
     #[test]
@@ -220,12 +296,12 @@ mod tests {
     fn an_approved_task_goes_on_once_at_a_time() {
         let tasks = Tasks::default();
         let begun = tasks.begin(&token("alice"), None, call()).unwrap();
-        assert!(tasks.go_on(&token("alice"), &begun.id, None).is_err());
+        assert!(tasks.go_on(&token("alice"), onward(&begun.id, None)).is_err());
         tasks.rest(&begun.id, end(TaskState::AuthRequired));
         let other = SkillCall { skill: "b".into(), ..call() };
-        assert_eq!(tasks.go_on(&token("alice"), &begun.id, Some(&other)).err().unwrap().kind, RefusalReason::InvalidParams);
-        assert!(tasks.go_on(&token("alice"), &begun.id, Some(&call())).unwrap().is_some());
-        assert!(tasks.go_on(&token("alice"), &begun.id, None).is_err());
+        assert_eq!(tasks.go_on(&token("alice"), onward(&begun.id, Some(other))).err().unwrap().kind, RefusalReason::InvalidParams);
+        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, Some(call()))), Ok(Onward::Begun(_))));
+        assert!(tasks.go_on(&token("alice"), onward(&begun.id, None)).is_err());
     }
 
     #[test]
@@ -264,10 +340,55 @@ mod tests {
         let begun = tasks.begin(&token("alice"), None, call()).unwrap();
         tasks.attend(&begun.id, Some("wait"));
         assert_eq!(*begun.state.borrow(), TaskState::AuthRequired);
-        assert!(tasks.go_on(&token("alice"), &begun.id, None).unwrap().is_none());
+        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, None)), Ok(Onward::Waits(_))));
         tasks.attend(&begun.id, None);
         assert_eq!((*begun.state.borrow(), tasks.find(&token("alice"), &begun.id).unwrap().words), (TaskState::Working, None));
-        assert!(tasks.go_on(&token("alice"), &begun.id, None).is_err());
+        assert!(tasks.go_on(&token("alice"), onward(&begun.id, None)).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_question_is_answered_once_by_its_client() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let answer = tasks.ask(&begun.id, question()).unwrap();
+        assert_eq!(*begun.state.borrow(), TaskState::InputRequired);
+        assert!(tasks.go_on(&token("bob"), onward(&begun.id, None)).is_err());
+        let unclear = OnwardMessage { input: GivenInput::Unclear, ..onward(&begun.id, None) };
+        assert_eq!(tasks.go_on(&token("alice"), unclear).err().unwrap().kind, RefusalReason::InvalidParams);
+        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, None)), Ok(Onward::Answered(_))));
+        assert_eq!(answer.await.unwrap(), r#"{"action":"accept","content":{"colour":"green"}}"#);
+        let task = tasks.find(&token("alice"), &begun.id).unwrap();
+        assert_eq!((task.state, task.question), (TaskState::Working, None));
+        assert!(tasks.go_on(&token("alice"), onward(&begun.id, None)).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_question_ends_with_its_task() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let answer = tasks.ask(&begun.id, question()).unwrap();
+        tasks.rest(&begun.id, end(TaskState::Canceled));
+        assert!(answer.await.is_err() && tasks.find(&token("alice"), &begun.id).unwrap().question.is_none());
+    }
+
+    #[test]
+    fn steps_are_words_of_a_working_task_alone() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let words = || tasks.find(&token("alice"), &begun.id).unwrap().words;
+        tasks.step(&begun.id, "half".into());
+        assert_eq!(words().as_deref(), Some("half"));
+        tasks.attend(&begun.id, Some("wait"));
+        tasks.step(&begun.id, "more".into());
+        assert_eq!(words().as_deref(), Some("wait"));
+    }
+
+    #[test]
+    fn words_of_a_step_never_break_the_bound() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        tasks.step(&begun.id, " ".repeat(BYTES_OF_CALLER + 1));
+        assert_eq!(tasks.find(&token("alice"), &begun.id).unwrap().words, None);
     }
 
     #[test]
