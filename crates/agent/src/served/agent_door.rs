@@ -73,7 +73,7 @@ impl Door for AgentDoor {
     }
 }
 
-/// A client, with one admission for its task and one for its stream, each checked for as long as that runs.
+/// A client, with one admission for its task and one for its stream, each checked to its end.
 struct AdmittedClient {
     caller: Arc<Caller>,
     held: HeldEntry,

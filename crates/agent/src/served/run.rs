@@ -27,12 +27,12 @@ use crate::served::asked::AskedClient;
 use crate::served::life::AgentWork;
 use crate::served::tasks::{BegunTask, Tasks};
 
-/// Run of one task.
+/// Run of a task's call.
 pub struct TaskRun {
     pub gate: Arc<Gate>,
     pub tasks: Arc<Tasks>,
     pub caller: Arc<Caller>,
-    /// Admission of the client, without which the call is cancelled.
+    /// Admission of the client. Its end cancels the call.
     pub held: HeldEntry,
     pub work: AgentWork,
 }
@@ -46,7 +46,7 @@ struct TaskWords<'a> {
 }
 
 impl TaskRun {
-    /// Runs the call of a task, which outlives its client's connection.
+    /// Runs the call, whatever becomes of the client's connection.
     pub async fn run(self, begun: BegunTask) {
         let Self { gate, tasks, caller, held, work } = self;
         let BegunTask { id, call, cancel, .. } = begun;

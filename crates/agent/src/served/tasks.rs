@@ -34,7 +34,7 @@ pub struct BegunTask {
 
 /// Way of a task after a message.
 pub enum Onward {
-    /// The same call, once more: a gate below held it.
+    /// The same call, once more, after a gate below held the first.
     Begun(BegunTask),
     /// The running call has its answer.
     Answered(watch::Receiver<TaskState>),
@@ -153,7 +153,7 @@ impl Tasks {
         owned(&self.lock(), owner, id).map(|kept| kept.task.size())
     }
 
-    /// Subscribes to the states of a task of `owner` that has not ended.
+    /// Subscribes to the states of a task of `owner` before its end.
     pub fn watch(&self, owner: &Principal, id: &str) -> Result<watch::Receiver<TaskState>, ClientRefusal> {
         let shelf = self.lock();
         let kept = owned(&shelf, owner, id)?;
@@ -171,7 +171,7 @@ impl Tasks {
         page.write()
     }
 
-    /// Cancels a task of `owner`. A run that has begun ends by itself soon, and takes a question to people back; the receiver
+    /// Cancels a task of `owner`. A begun run ends by itself soon, and takes a question to people back; the receiver
     /// tells when.
     pub fn cancel(&self, owner: &Principal, id: &str) -> Result<watch::Receiver<TaskState>, ClientRefusal> {
         let mut shelf = self.lock();
