@@ -18,15 +18,17 @@ enum { START = 0xa5, NO_SUCH_COMMAND = 1, BAD_LENGTH = 3 };
 uint8_t stub_frame[4 + STUB_PAYLOAD];
 /* Place in the frame; 0: none began. */
 static uint8_t place;
-static uint16_t sum;
+/* Both halves of the sum. */
+static uint8_t high, low;
 /* Number of the last call or heartbeat; 0 before. */
 static uint8_t last;
 
 static void add(uint8_t byte)
 {
-    uint8_t x = (uint8_t)(sum >> 8) ^ byte;
-    x ^= x >> 4;
-    sum = (uint16_t)(sum << 8) ^ ((uint16_t)x << 12) ^ ((uint16_t)x << 5) ^ x;
+    byte ^= high;
+    byte ^= byte >> 4;
+    high = low ^ (uint8_t)(byte << 4) ^ byte >> 3;
+    low = (uint8_t)(byte << 5) ^ byte;
 }
 
 /* Sends the first `length` bytes of the frame with its checksum. */
@@ -34,32 +36,29 @@ static void reply(uint8_t length)
 {
     uint8_t i;
     stub_port_send(START);
-    sum = 0xffff;
+    high = low = 0xff;
     for (i = 0; i < length; i++) {
         add(stub_frame[i]);
         stub_port_send(stub_frame[i]);
     }
-    i = (uint8_t)sum;
-    stub_port_send((uint8_t)(sum >> 8));
-    stub_port_send(i);
+    stub_port_send(high);
+    stub_port_send(low);
 }
 
 static void call(void)
 {
     uint8_t i, status = NO_SUCH_COMMAND, length = 0;
-    /* What comes late or twice was run already, or was given up by the gate. */
-    if (last && (int8_t)(stub_frame[3] - last) <= 0)
-        return;
-    last = stub_frame[3];
     for (i = 0; i < COUNT; i++) {
         if (FLASH_BYTE(&stub_commands[i].cmd_id) != stub_frame[2])
             continue;
         status = BAD_LENGTH;
-        if (FLASH_BYTE(&stub_commands[i].req_len) == stub_frame[0]) {
-            status = FLASH_HANDLER(&stub_commands[i].handler)();
-            if (!status)
-                length = FLASH_BYTE(&stub_commands[i].resp_len);
-        }
+        if (FLASH_BYTE(&stub_commands[i].req_len) != stub_frame[0])
+            break;
+        length = FLASH_BYTE(&stub_commands[i].resp_len);
+        /* The status follows. */
+        status = length < STUB_PAYLOAD ? FLASH_HANDLER(&stub_commands[i].handler)() : STUB_FAILED;
+        if (status)
+            length = 0;
         break;
     }
     stub_payload[length++] = status;
@@ -77,7 +76,7 @@ void stub_byte(uint8_t byte)
 {
     if (!place) {
         place = byte == START;
-        sum = 0xffff;
+        high = low = 0xff;
         return;
     }
     add(byte);
@@ -92,12 +91,19 @@ void stub_byte(uint8_t byte)
     if (place++ < 6 + stub_frame[0])
         return;
     place = 0;
-    if (sum || !stub_frame[3])
+    if (high | low || !stub_frame[3])
+        return;
+    /* What comes late or twice was run already, or was given up by the gate. */
+    if (!last || (int8_t)(stub_frame[3] - last) > 0)
+        last = stub_frame[3];
+    else if (stub_frame[1] == CALL)
         return;
     if (stub_frame[1] == CALL)
         call();
-    else if (stub_frame[1] == HEARTBEAT && !stub_frame[0]) {
-        last = stub_frame[3];
+    else if (stub_frame[1] == HEARTBEAT) {
+        /* Tells the number, and by it the part from an echo. */
+        stub_frame[0] = 0;
+        stub_frame[2] = last;
         reply(4);
     }
 }

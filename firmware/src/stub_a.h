@@ -8,7 +8,10 @@
 
 /* Longest payload of the table, both ways, status included. */
 #ifndef STUB_PAYLOAD
-#define STUB_PAYLOAD 8 /* 249 at most */
+#define STUB_PAYLOAD 8
+#endif
+#if STUB_PAYLOAD < 1 || STUB_PAYLOAD > 249
+#error "STUB_PAYLOAD is 1 to 249"
 #endif
 
 /* SDCC passes two pointers through a function pointer only where functions are reentrant; one shared buffer needs neither. */
@@ -35,7 +38,7 @@ typedef uint8_t (*stub_handler_t)(void);
 typedef struct {
     uint8_t cmd_id; /* never 0 */
     uint8_t req_len;
-    uint8_t resp_len;
+    uint8_t resp_len; /* below STUB_PAYLOAD: the status follows */
     stub_handler_t handler;
 } stub_cmd_t;
 

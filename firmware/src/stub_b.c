@@ -23,9 +23,8 @@ static uint8_t block;
 static uint8_t zero_follows;
 /* Number of the last call, once the gate has asked for the table; 0 before. */
 static uint8_t last;
-/* Mark of this start, never 0: the memory of a chip is anything when the power comes, and stays over a reset. A question from before has
- * another mark, and does not count. */
-static uint8_t boot __attribute__((section(".noinit")));
+/* Mark of this start: a question from before has another mark, and does not count. */
+static uint8_t boot;
 /* The answer in `out` is that of `last`. */
 static uint8_t is_kept;
 /* Place of the reader in `in`, and the end of the message. */
@@ -96,16 +95,21 @@ void stub_put_bool(uint8_t truth)
     put(truth ? 0xf5 : 0xf4);
 }
 
+/* Puts a member whose value is a small number. */
+static void member(uint8_t key, uint8_t value)
+{
+    put(key);
+    put_head(0, value);
+}
+
 /* Begins a message: type, map, and a number, which a part that was not asked yet does not have. */
 static void begin(uint8_t type, uint8_t pairs, uint8_t seq)
 {
     out_len = 0;
     put(type);
     put_head(STUB_MAP, seq ? pairs + 1 : pairs);
-    if (seq) {
-        put(2);
-        put_head(0, seq);
-    }
+    if (seq)
+        member(2, seq);
 }
 
 /* Sends `out` with its checksum, stuffed. */
@@ -200,9 +204,8 @@ static void table(uint8_t first)
     row = begun = first;
     while (row < stub_tool_count && row - first < (STUB_SIZE - 22) / 13)
         row++;
-    begin(TABLE, 2 + (row < stub_tool_count) + !last + (begun != 0), last);
-    put(6);
-    put_head(0, STUB_SIZE);
+    begin(TABLE, 3 + (row < stub_tool_count) + (begun != 0), last);
+    member(6, STUB_SIZE);
     put(7);
     put_head(STUB_ARRAY, row - first);
     for (tool = stub_tools + first; first < row; first++, tool++) {
@@ -210,29 +213,21 @@ static void table(uint8_t first)
         put_head(STUB_ARRAY, 2 + args);
         put_head(0, FLASH_BYTE(&tool->tool));
         put_head(0, FLASH_BYTE(&tool->ret_type));
-        for (i = 0; i < args; i++)
+        for (i = 0; i < args && i < 4; i++)
             put_head(0, FLASH_BYTE(&tool->arg_types[i]));
     }
-    if (row < stub_tool_count) {
-        put(10);
-        put_head(0, row);
-    }
-    if (!last) {
-        put(11);
-        put_head(0, boot);
-    }
-    if (begun) {
-        put(12);
-        put_head(0, begun);
-    }
+    if (row < stub_tool_count)
+        member(10, row);
+    member(11, boot);
+    if (begun)
+        member(12, begun);
     is_kept = 0;
     send();
 }
 
 void stub_begin(void)
 {
-    if (!++boot)
-        boot = 1;
+    boot = stub_port_start();
     table(0);
 }
 
@@ -241,6 +236,8 @@ static int16_t run(const stub_tool_t *tool)
 {
     stub_int_t args[4];
     uint8_t i, count = FLASH_BYTE(&tool->arg_count);
+    if (count > 4)
+        return STUB_FAILED;
     if (count && !(is_next(3) && is_next(0xa0 | count)))
         return STUB_BAD_ARGUMENT;
     for (i = 0; i < count; i++)
@@ -249,6 +246,12 @@ static int16_t run(const stub_tool_t *tool)
     if (at != end)
         return STUB_BAD_ARGUMENT;
     return FLASH_HANDLER(&tool->handler)(args);
+}
+
+/* Checks that a number comes after the last one. */
+static uint8_t is_newer(uint8_t seq)
+{
+    return !last || (int8_t)(seq - last) > 0;
 }
 
 static void call(uint8_t number, uint8_t seq)
@@ -265,7 +268,7 @@ static void call(uint8_t number, uint8_t seq)
         return;
     }
     /* What comes late was run already, or was given up by the gate. */
-    if ((int8_t)(seq - last) <= 0)
+    if (!is_newer(seq))
         return;
     last = seq;
     is_kept = 1;
@@ -298,11 +301,13 @@ static void message(void)
         call(number, seq);
     else if (type == TABLE) {
         number = is_next(10) ? small() : 0;
-        if (!last && is_next(11) && small() == boot)
+        /* What the gate sent before it asked so does not run any more. */
+        if (is_next(11) && small() == boot && is_newer(seq))
             last = seq;
         table(number);
     } else if (type == HEARTBEAT && seq) {
-        begin(HEARTBEAT, 0, seq);
+        begin(HEARTBEAT, 1, seq);
+        member(11, boot);
         is_kept = 0;
         send();
     }

@@ -7,9 +7,12 @@
 
 #include <stdint.h>
 
-/* Bytes of a message with its checksum, both ways. At least 32. */
+/* Bytes of a message with its checksum, both ways. A row of the table and all around it has 35, and the length is a byte below 255. */
 #ifndef STUB_SIZE
 #define STUB_SIZE 64
+#endif
+#if STUB_SIZE < 35 || STUB_SIZE > 254
+#error "STUB_SIZE is 35 to 254"
 #endif
 
 /* Kinds of values in the table. */
@@ -42,7 +45,7 @@ typedef int16_t (*stub_handler_t)(const stub_int_t *args);
 
 typedef struct {
     uint8_t tool; /* never 0 */
-    uint8_t arg_count;
+    uint8_t arg_count; /* 4 at most */
     uint8_t arg_types[4];
     uint8_t ret_type;
     stub_handler_t handler;
@@ -54,6 +57,10 @@ extern const uint8_t stub_tool_count;
 
 /* The port: sends one byte. */
 void stub_port_send(uint8_t byte);
+
+/* The port: gives the mark of this start, never 0. A mark comes again after 255 starts at the earliest, and so is kept over a loss of
+ * power before it is given. */
+uint8_t stub_port_start(void);
 
 /* Says that the part is here, once after its start. */
 void stub_begin(void);

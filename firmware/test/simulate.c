@@ -1,8 +1,9 @@
 /* Runs a firmware image in simavr with its UART on standard input and output, and measures its stack.
  *
- *     simulate IMAGE [REPORT]
+ *     simulate IMAGE [REPORT [EEPROM]]
  *
- * Ends with its input, and then writes `ram=BYTES stack=BYTES cycles=N` to REPORT: the bytes of static memory, and the deepest stack. */
+ * Ends with its input, and then writes `ram=BYTES stack=BYTES cycles=N` to REPORT: the bytes of static memory, and the deepest stack. What the
+ * chip's EEPROM holds when its first byte is sent is kept in the file EEPROM, and is there again at the next start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,17 +12,38 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "avr_eeprom.h"
 #include "avr_uart.h"
 #include "sim_avr.h"
 #include "sim_elf.h"
 
+static avr_t *avr;
 static avr_irq_t *into;
 static int may_send = 1;
+static const char *eeprom;
+
+/* Reads the file into the chip, or writes the chip into the file. */
+static void keep(const char *mode, uint32_t ioctl)
+{
+    uint8_t bytes[1024];
+    avr_eeprom_desc_t whole = { bytes, 0, sizeof bytes };
+    FILE *file = fopen(eeprom, mode);
+    if (!file)
+        return;
+    if (*mode == 'r' ? fread(bytes, 1, sizeof bytes, file) == sizeof bytes : 1)
+        avr_ioctl(avr, ioctl, &whole);
+    if (*mode == 'w')
+        fwrite(whole.ee, 1, sizeof bytes, file);
+    fclose(file);
+}
 
 static void sent(struct avr_irq_t *irq, uint32_t value, void *param)
 {
     uint8_t byte = (uint8_t)value;
     (void)irq, (void)param;
+    if (eeprom)
+        keep("w", AVR_IOCTL_EEPROM_GET);
+    eeprom = 0;
     if (write(1, &byte, 1) != 1)
         exit(1);
 }
@@ -49,7 +71,6 @@ static int feed(int patience)
 int main(int count, char **words)
 {
     elf_firmware_t image = { 0 };
-    avr_t *avr;
     uint32_t flags = 0;
     unsigned stack = 0xffff, turn = 0, idle = 0;
     FILE *report, *noise;
@@ -66,6 +87,9 @@ int main(int count, char **words)
     if (!noise || fread(avr->data + 0x100, 1, avr->ramend - 0xff, noise) != avr->ramend - 0xffu)
         return 2;
     fclose(noise);
+    eeprom = count > 3 ? words[3] : 0;
+    if (eeprom)
+        keep("r", AVR_IOCTL_EEPROM_SET);
     avr_ioctl(avr, AVR_IOCTL_UART_GET_FLAGS('0'), &flags);
     flags &= ~(AVR_UART_FLAG_STDIO | AVR_UART_FLAG_POLL_SLEEP);
     avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('0'), &flags);

@@ -50,12 +50,12 @@ pub enum PartMessage {
     Answer { seq: u8, result: Value },
     /// Part to gate: a negative code, and a text.
     Failure { seq: u8, code: i64, text: Option<String> },
-    /// Gate to part: shows the table from this row on. A part that has started anew, and gave `boot` then, takes `seq` for the last number.
+    /// Gate to part: shows the table from this row on. A part whose mark is `boot` takes `seq` for the last number, unless its own is newer.
     Ask { seq: Option<u8>, first: u8, boot: Option<u8> },
     /// Part to gate: a page of the table.
     Table(TablePage),
-    /// Either way.
-    Heartbeat { seq: u8 },
+    /// Either way. The part's own has the mark of its start, and so is no echo of the gate's.
+    Heartbeat { seq: u8, boot: Option<u8> },
 }
 
 /// A page of a part's table.
@@ -63,8 +63,8 @@ pub enum PartMessage {
 pub struct TablePage {
     /// Number of the last call that the part has taken; `None` from a part that has started anew and was not asked yet.
     pub last: Option<u8>,
-    /// Mark of the start, from a part that was not asked since: a question from before has another.
-    pub boot: Option<u8>,
+    /// Mark of the start, never 0: pages and questions from before have another.
+    pub boot: u8,
     /// Rows before the page: a late page is never taken for another.
     pub first: u8,
     pub table: PartTable,
@@ -104,7 +104,7 @@ impl PartMessage {
         match kind {
             kind::RESPONSE => response(&map),
             kind::TABLE => page(&map).map(Self::Table),
-            kind::HEARTBEAT => Ok(Self::Heartbeat { seq: seq(&map)? }),
+            kind::HEARTBEAT => Ok(Self::Heartbeat { seq: seq(&map)?, boot: Some(marked(&map)?) }),
             other => Err(PartMessageError::Kind(other)),
         }
     }
@@ -119,7 +119,7 @@ impl PartMessage {
                 let seq = map.member(key::SEQ).map(|_| seq(&map)).transpose()?;
                 Ok(Self::Ask { seq, first, boot: boot(&map)? })
             }
-            kind::HEARTBEAT => Ok(Self::Heartbeat { seq: seq(&map)? }),
+            kind::HEARTBEAT => Ok(Self::Heartbeat { seq: seq(&map)?, boot: None }),
             other => Err(PartMessageError::Kind(other)),
         }
     }
@@ -154,7 +154,10 @@ impl PartMessage {
                 (kind::TABLE, members)
             }
             Self::Table(page) => (kind::TABLE, page.members()),
-            Self::Heartbeat { seq } => (kind::HEARTBEAT, alloc::vec![(key::SEQ, number(*seq))]),
+            Self::Heartbeat { seq, boot } => {
+                let boot = boot.iter().map(|boot| (key::BOOT, number(*boot)));
+                (kind::HEARTBEAT, core::iter::once((key::SEQ, number(*seq))).chain(boot).collect())
+            }
         };
         let mut bytes = alloc::vec![kind];
         bytes.extend(Value::Map(members).encode());
@@ -172,7 +175,7 @@ impl TablePage {
             members.push((key::DEVICE, Value::Bytes(self.table.device.clone())));
         }
         members.extend(self.next.iter().map(|next| (key::NEXT, Value::Int((*next).into()))));
-        members.extend(self.boot.iter().map(|boot| (key::BOOT, Value::Int((*boot).into()))));
+        members.push((key::BOOT, Value::Int(self.boot.into())));
         if self.first != 0 {
             members.push((key::FIRST, Value::Int(self.first.into())));
         }
@@ -204,6 +207,10 @@ fn seq(map: &Value) -> Result<u8, PartMessageError> {
 
 fn boot(map: &Value) -> Result<Option<u8>, PartMessageError> {
     map.member(key::BOOT).map(|boot| boot.byte().filter(|boot| *boot != 0).ok_or(PartMessageError::Member("mark of the start"))).transpose()
+}
+
+fn marked(map: &Value) -> Result<u8, PartMessageError> {
+    boot(map)?.ok_or(PartMessageError::Member("mark of the start"))
 }
 
 fn call(map: &Value) -> Result<PartMessage, PartMessageError> {
@@ -268,7 +275,7 @@ fn page(map: &Value) -> Result<TablePage, PartMessageError> {
         map.member(key::NEXT).map(|next| next.byte().filter(|next| *next != 0).ok_or(PartMessageError::Member("next page"))).transpose()?;
     let first = map.member(key::FIRST).map_or(Some(0), Value::byte).ok_or(PartMessageError::Member("first row"))?;
     let last = map.member(key::SEQ).map(|_| seq(map)).transpose()?;
-    Ok(TablePage { last, boot: boot(map)?, first, table, next })
+    Ok(TablePage { last, boot: marked(map)?, first, table, next })
 }
 
 #[cfg(test)]
@@ -302,27 +309,22 @@ mod tests {
 
     #[test]
     fn ax_73_a_registration_of_firmware_is_read() {
-        let bytes = [0x03, 0xa2, 6, 0x18, 0x60, 7, 0x82, 0x82, 1, 5, 0x83, 2, 5, 0];
+        let bytes = [0x03, 0xa3, 6, 0x18, 0x60, 7, 0x82, 0x82, 1, 5, 0x83, 2, 5, 0, 11, 9];
         let rows = vec![
             TableRow { tool: 1, answer: ValueKind::Map, arguments: vec![] },
             TableRow { tool: 2, answer: ValueKind::Map, arguments: vec![ValueKind::Uint] },
         ];
-        let page = TablePage { last: None, boot: None, first: 0, table: PartTable { most_bytes: 96, rows, device: vec![] }, next: None };
+        let page = TablePage { last: None, boot: 9, first: 0, table: PartTable { most_bytes: 96, rows, device: vec![] }, next: None };
         assert_eq!(PartMessage::from_part(&bytes), Ok(PartMessage::Table(page.clone())));
         assert_eq!(PartMessage::Table(page.clone()).write(), bytes);
-        let page = TablePage {
-            last: Some(9),
-            boot: Some(5),
-            first: 3,
-            table: PartTable { device: b"lamp".to_vec(), ..page.table },
-            next: Some(2),
-        };
+        let page =
+            TablePage { last: Some(9), boot: 5, first: 3, table: PartTable { device: b"lamp".to_vec(), ..page.table }, next: Some(2) };
         assert_eq!(PartMessage::from_part(&PartMessage::Table(page.clone()).write()), Ok(PartMessage::Table(page)));
     }
 
     #[test]
     fn ax_43_a_message_that_does_not_hold_together_is_refused() {
-        let refused: [&[u8]; 12] = [
+        let refused: [&[u8]; 14] = [
             &[],
             &[9],
             &[2],
@@ -331,9 +333,11 @@ mod tests {
             &[2, 0xa2, 2, 0, 4, 0xa0],
             &[2, 0xa3, 2, 7, 4, 0xa0, 5, 0x20],
             &[2, 0xa2, 2, 7, 5, 0x01],
-            &[3, 0xa2, 6, 0x01, 7, 0x80],
-            &[3, 0xa2, 6, 0x18, 0x60, 7, 0x82, 0x82, 1, 5, 0x82, 1, 5],
-            &[3, 0xa3, 6, 0x18, 0x60, 7, 0x80, 8, 2],
+            &[3, 0xa3, 6, 0x01, 7, 0x80, 11, 9],
+            &[3, 0xa3, 6, 0x18, 0x60, 7, 0x82, 0x82, 1, 5, 0x82, 1, 5, 11, 9],
+            &[3, 0xa4, 6, 0x18, 0x60, 7, 0x80, 8, 2, 11, 9],
+            &[3, 0xa2, 6, 0x18, 0x60, 7, 0x80],
+            &[4, 0xa1, 2, 7],
             &[1, 0xa2, 1, 1, 2, 7],
         ];
         for bytes in refused {

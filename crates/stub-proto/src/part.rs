@@ -53,12 +53,13 @@ impl SoftwarePart {
         match PartMessage::from_gate(message) {
             Ok(PartMessage::Call { tool, seq, arguments }) => self.call(tool, seq, &arguments),
             Ok(PartMessage::Ask { seq, first, boot }) => {
-                self.last = self.last.or(seq.filter(|_| boot == Some(self.boot)));
+                let seq = seq.filter(|seq| boot == Some(self.boot) && self.last.is_none_or(|last| is_newer(*seq, last)));
+                self.last = seq.or(self.last);
                 self.listed(first)
             }
-            Ok(PartMessage::Heartbeat { seq }) => {
+            Ok(PartMessage::Heartbeat { seq, .. }) => {
                 self.kept = None;
-                frame(&PartMessage::Heartbeat { seq }.write())
+                frame(&PartMessage::Heartbeat { seq, boot: Some(self.boot) }.write())
             }
             Ok(PartMessage::Answer { .. } | PartMessage::Failure { .. } | PartMessage::Table(_)) | Err(_) => Vec::new(),
         }
@@ -70,9 +71,7 @@ impl SoftwarePart {
         let rows = rest.get(..PAGE).unwrap_or(rest).to_vec();
         let next = u8::try_from(usize::from(first) + PAGE).ok().filter(|_| rest.len() > PAGE);
         let table = PartTable { rows, ..self.table.clone() };
-        frame(
-            &PartMessage::Table(TablePage { last: self.last, boot: self.last.is_none().then_some(self.boot), first, table, next }).write(),
-        )
+        frame(&PartMessage::Table(TablePage { last: self.last, boot: self.boot, first, table, next }).write())
     }
 
     fn call(&mut self, tool: u8, seq: u8, arguments: &[Value]) -> Vec<u8> {

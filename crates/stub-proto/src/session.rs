@@ -3,7 +3,9 @@
 //! A call that is not repeatable leaves once. After each silence a part of profile B is asked for its table, and with the table for the
 //! number of the last call that the part took, so that both sides count on from the same number.
 
+mod hearing;
 mod outcome;
+mod terms;
 mod wire;
 
 #[cfg(test)]
@@ -12,15 +14,14 @@ mod faulty;
 mod tests;
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::message::{ASK_FIRST, TablePage, is_newer};
 use crate::table::PartTable;
 
 pub use self::outcome::{CallEnd, NeverRan, Unknown};
+pub use self::terms::{Order, PartStanding, PartStep, SessionSettings, WireTally};
+use self::wire::PartWire;
 pub use self::wire::{Content, Profile};
-use self::wire::{PartSignal, PartWire};
 
 /// Tries of a repeatable call, at most.
 pub const MOST_TRIES: u8 = 3;
@@ -28,8 +29,12 @@ pub const MOST_TRIES: u8 = 3;
 pub const MOST_MISSES: u8 = 3;
 /// Starts of a part in a row that are answered at once; the others wait for the next question.
 const MOST_STARTS: u8 = 8;
-/// Messages without sense, and none with sense between them, after which a part counts as babbling.
+/// Noise, and messages without sense or without a question, after which a part counts as babbling if nothing with sense was between them.
 pub const MOST_BABBLE: u32 = 100;
+/// Numbers at least between those of an earlier conversation and the first: more than the tries that may still be on their way.
+const LEAST_JUMP: u8 = 8;
+/// Numbers by which the jump differs from run to run. Both together stay below the 127 that a part takes for newer.
+const JUMPS: u8 = 100;
 
 /// Patience with a part beyond the wire and the tool.
 const GRACE: Duration = Duration::from_millis(50);
@@ -37,71 +42,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// Years, where a sum of times would overflow.
 const NEVER: Duration = Duration::MAX;
-
-/// Settings of a conversation.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionSettings {
-    pub profile: Profile,
-    /// Speed of the wire, in bits a second with ten bits a byte.
-    pub speed: u32,
-    /// Rest after which the part is asked for a sign of life.
-    pub heartbeat: Duration,
-    /// Calls that may wait for the one under way.
-    pub most_waiting: usize,
-    /// Number before the first; any, and another one in each run.
-    pub seq: u8,
-}
-
-/// A call for a part.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// Name of the call for the owner, used once.
-    pub id: u64,
-    pub tool: u8,
-    pub content: Content,
-    /// Two executions do no more than one, and nobody has agreed to exactly one.
-    pub is_repeatable: bool,
-    /// Time that the part needs for the work.
-    pub work: Duration,
-}
-
-/// PartStep for the owner, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PartStep {
-    Send(Vec<u8>),
-    Done {
-        id: u64,
-        outcome: CallEnd,
-    },
-    /// The part's own table, new or changed.
-    Table(PartTable),
-    Standing(PartStanding),
-}
-
-/// PartStanding of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartStanding {
-    /// No answer yet.
-    Opening,
-    Alive,
-    /// Three questions without an answer.
-    Silent,
-    /// Nothing but messages without sense.
-    Babbling,
-}
-
-/// Counters for people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WireTally {
-    /// Pieces of the wire that were no frame.
-    pub noise: u64,
-    /// Frames without a sensible message.
-    pub nonsense: u64,
-    /// Messages without a question before.
-    pub stray: u64,
-    /// Calls sent again.
-    pub repeated: u64,
-}
 
 /// A call with its tries.
 #[derive(Clone, Debug)]
@@ -116,7 +56,7 @@ struct Flight {
 enum PartTurn {
     Closed,
     Asking { misses: u8, table: PartTable, due: Duration },
-    Resting { due: Duration },
+    Resting { misses: u8, due: Duration },
     Beating { seq: u8, misses: u8, due: Duration },
     Calling { flight: Flight, seq: u8, due: Duration },
 }
@@ -126,14 +66,15 @@ enum PartTurn {
 pub struct PartSession {
     settings: SessionSettings,
     wire: PartWire,
+    /// Number of the last call.
     seq: u8,
-    /// Agreed with the part at least once.
+    /// The number follows one that the part has told, or has taken.
+    is_numbered: bool,
     /// Number of the last heartbeat to a part with a table.
     beats: u8,
-    is_numbered: bool,
     /// Mark of the part's last start.
     boot: Option<u8>,
-    /// Marks since the part last agreed.
+    /// Marks and numbers of the part, other than asked for, since it last agreed.
     starts: u8,
     phase: PartTurn,
     standing: PartStanding,
@@ -150,10 +91,10 @@ impl PartSession {
     pub fn new(settings: SessionSettings) -> Self {
         Self {
             wire: PartWire::new(settings.profile),
-            seq: settings.seq.max(1),
+            seq: settings.seed.max(1),
             settings,
-            beats: 0,
             is_numbered: false,
+            beats: 0,
             boot: None,
             starts: 0,
             phase: PartTurn::Closed,
@@ -191,8 +132,8 @@ impl PartSession {
             return self.done(id, CallEnd::NeverRan(NeverRan::Full { waiting: self.waiting.len() }));
         }
         self.waiting.push_back(Flight { order, tries: 0, was_refused: false });
-        if matches!(self.phase, PartTurn::Resting { .. }) {
-            self.go_on(now);
+        if let PartTurn::Resting { misses, .. } = self.phase {
+            self.go_on(misses, now);
         }
     }
 
@@ -210,8 +151,15 @@ impl PartSession {
         let pause = self.wire_time(4).max(Duration::from_millis(50));
         let is_cut = now.saturating_sub(self.heard) >= pause;
         self.heard = now;
-        for heard in self.wire.push(bytes, is_cut) {
+        let before = self.wire.noise();
+        let heard = self.wire.push(bytes, is_cut);
+        let noise = self.wire.noise().saturating_sub(before);
+        self.babble = self.babble.saturating_add(self.wire.pieces(noise));
+        for heard in heard {
             self.hear(heard, now);
+        }
+        if self.babble >= MOST_BABBLE {
+            self.stand(PartStanding::Babbling);
         }
     }
 
@@ -229,8 +177,8 @@ impl PartSession {
                 }
                 self.ask(misses, now);
             }
-            PartTurn::Resting { .. } => self.beat(0, now),
-            PartTurn::Beating { misses, .. } if misses.saturating_add(1) < MOST_MISSES => self.beat(misses.saturating_add(1), now),
+            PartTurn::Resting { misses, .. } => self.beat(misses, now),
+            PartTurn::Beating { misses, .. } if misses.saturating_add(1) < MOST_MISSES => self.go_on(misses.saturating_add(1), now),
             PartTurn::Beating { .. } => {
                 self.stand(PartStanding::Silent);
                 self.ask(0, now);
@@ -243,9 +191,10 @@ impl PartSession {
     pub fn due(&self) -> Option<Duration> {
         match &self.phase {
             PartTurn::Closed => None,
-            PartTurn::Asking { due, .. } | PartTurn::Resting { due } | PartTurn::Beating { due, .. } | PartTurn::Calling { due, .. } => {
-                Some(*due)
-            }
+            PartTurn::Asking { due, .. }
+            | PartTurn::Resting { due, .. }
+            | PartTurn::Beating { due, .. }
+            | PartTurn::Calling { due, .. } => Some(*due),
         }
     }
 
@@ -275,114 +224,6 @@ impl PartSession {
         Duration::from_micros(bits / u64::from(self.settings.speed.max(1)))
     }
 
-    fn hear(&mut self, heard: PartSignal, now: Duration) {
-        self.babble = if matches!(heard, PartSignal::Nonsense) { self.babble.saturating_add(1) } else { 0 };
-        match heard {
-            PartSignal::Nonsense => {
-                self.tally.nonsense = self.tally.nonsense.saturating_add(1);
-                if self.babble == MOST_BABBLE {
-                    self.stand(PartStanding::Babbling);
-                }
-            }
-            PartSignal::Heartbeat { seq } => self.hear_beat(seq, now),
-            PartSignal::Page(page) => self.hear_page(page, now),
-            PartSignal::Answer { seq, outcome } => self.hear_answer(seq, outcome, now),
-        }
-    }
-
-    fn hear_beat(&mut self, heard: u8, now: Duration) {
-        match &self.phase {
-            // A part without a table of its own shows by its heartbeat that it is here.
-            PartTurn::Asking { .. } if !self.wire.lists_tools() && heard == self.seq => self.agreed(now),
-            PartTurn::Beating { seq, .. } if *seq == heard => self.agreed(now),
-            PartTurn::Closed | PartTurn::Asking { .. } | PartTurn::Resting { .. } | PartTurn::Beating { .. } | PartTurn::Calling { .. } => {
-                self.stray()
-            }
-        }
-    }
-
-    fn hear_answer(&mut self, heard: u8, outcome: CallEnd, now: Duration) {
-        if !matches!(self.phase, PartTurn::Calling { seq, .. } if seq == heard) {
-            return self.stray();
-        }
-        let PartTurn::Calling { flight, .. } = core::mem::replace(&mut self.phase, PartTurn::Closed) else { return };
-        if matches!(outcome, CallEnd::Failed { code: ASK_FIRST, .. }) {
-            return self.started_anew(flight, true, now);
-        }
-        self.done(flight.order.id, outcome);
-        self.agreed(now);
-    }
-
-    fn hear_page(&mut self, page: TablePage, now: Duration) {
-        let is_known = page.boot.is_none() || page.boot == self.boot;
-        let is_asking = matches!(self.phase, PartTurn::Asking { .. });
-        // The greeting of a start that was agreed about since: late, or sent twice.
-        if page.last.is_none() && page.boot.is_some() && is_known && !is_asking {
-            return self.stray();
-        }
-        if page.last.is_none() {
-            self.boot = page.boot.or(self.boot);
-        }
-        match (core::mem::replace(&mut self.phase, PartTurn::Closed), page.last) {
-            // The question with the mark of this start is on its way, or has just been lost.
-            (PartTurn::Asking { misses, table, due }, None) if is_known || self.starts >= MOST_STARTS => {
-                self.phase = PartTurn::Asking { misses, table, due };
-            }
-            (PartTurn::Asking { misses, .. }, None) => {
-                self.starts = self.starts.saturating_add(1);
-                self.ask(misses, now);
-            }
-            (PartTurn::Calling { flight, .. }, None) => self.started_anew(flight, false, now),
-            (PartTurn::Resting { .. } | PartTurn::Beating { .. }, None) => self.ask(0, now),
-            (PartTurn::Asking { table, misses, .. }, Some(last)) => self.hear_rows((table, misses), last, page, now),
-            (other, _) => {
-                self.phase = other;
-                self.stray();
-            }
-        }
-    }
-
-    /// Takes a page of the table that was asked for.
-    fn hear_rows(&mut self, (mut table, misses): (PartTable, u8), last: u8, page: TablePage, now: Duration) {
-        // A page that came twice, or late, goes on where no other ended.
-        let goes_on = usize::from(page.first) == table.rows.len();
-        (table.most_bytes, table.device) = (page.table.most_bytes, page.table.device);
-        let has_rows = !page.table.rows.is_empty();
-        let is_new = goes_on && page.table.rows.into_iter().all(|row| table.add(row));
-        let listed = u8::try_from(table.rows.len()).unwrap_or(u8::MAX);
-        match page.next {
-            None if is_new => {
-                if !self.is_numbered || is_newer(last, self.seq) {
-                    self.seq = last;
-                }
-                self.is_numbered = true;
-                if self.table.as_ref() != Some(&table) {
-                    self.table = Some(table.clone());
-                    self.steps.push_back(PartStep::Table(table));
-                }
-                self.agreed(now);
-            }
-            Some(next) if is_new && has_rows && next == listed => self.ask_page(0, table, now),
-            _ => {
-                self.stray();
-                // A part whose pages never fit together is no better than a silent one.
-                self.phase = PartTurn::Asking { misses, table: PartTable::default(), due: add(now, FIRST_PAUSE) };
-            }
-        }
-    }
-
-    /// Ends or keeps a call whose part has started anew. `refused` is the part's word that this try did not run.
-    fn started_anew(&mut self, flight: Flight, refused: bool, now: Duration) {
-        if flight.order.is_repeatable && flight.tries < MOST_TRIES && !flight.was_refused {
-            let tries = if refused && flight.tries == 1 { 0 } else { flight.tries };
-            self.waiting.push_front(Flight { tries, was_refused: true, ..flight });
-        } else {
-            // A tool that has run may end by the same word: what may run once is not sent again on it.
-            self.done(flight.order.id, CallEnd::Unknown(Unknown::StartedAnew));
-        }
-        self.ask(0, now);
-    }
-
     fn unanswered(&mut self, flight: Flight, seq: u8, now: Duration) {
         if flight.order.is_repeatable && flight.tries < MOST_TRIES {
             self.tally.repeated = self.tally.repeated.saturating_add(1);
@@ -396,21 +237,32 @@ impl PartSession {
 
     fn agreed(&mut self, now: Duration) {
         self.starts = 0;
+        self.babble = 0;
         self.stand(PartStanding::Alive);
-        self.go_on(now);
+        self.go_on(0, now);
     }
 
-    /// Sends the next call, or rests.
-    fn go_on(&mut self, now: Duration) {
-        self.phase = PartTurn::Resting { due: add(now, self.settings.heartbeat) };
+    /// Sends the next call, or rests. A call is held against the table that the part has now.
+    fn go_on(&mut self, misses: u8, now: Duration) {
+        self.phase = PartTurn::Resting { misses, due: add(now, self.settings.heartbeat) };
         while let Some(flight) = self.waiting.pop_front() {
+            if self.is_outdated(&flight.order) {
+                self.drop_flight(&flight, NeverRan::OtherTable);
+                continue;
+            }
             let seq = self.next_seq();
             let most = self.table.as_ref().map_or(u8::MAX, |table| table.most_bytes);
             if self.wire.fits(&flight.order, seq, most) {
                 return self.send(flight, seq, now);
             }
-            self.done(flight.order.id, CallEnd::NeverRan(NeverRan::TooLong { most }));
+            self.drop_flight(&flight, NeverRan::TooLong { most });
         }
+    }
+
+    /// Checks for a tool that the part lists otherwise now.
+    fn is_outdated(&self, order: &Order) -> bool {
+        let listed = self.table.as_ref().and_then(|table| table.row(order.tool));
+        self.wire.lists_tools() && order.row.is_some() && order.row.as_ref() != listed
     }
 
     fn send(&mut self, mut flight: Flight, seq: u8, now: Duration) {
@@ -456,21 +308,33 @@ impl PartSession {
         self.beats
     }
 
+    /// Begins numbers anew, away from the part's own: what an earlier conversation has sent, or is answered, has none of them.
+    fn jump_from(&mut self, last: u8) {
+        let jump = LEAST_JUMP.saturating_add(self.settings.seed % JUMPS);
+        self.seq = last.wrapping_add(jump).max(1);
+        self.is_numbered = true;
+    }
+
     fn stray(&mut self) {
         self.tally.stray = self.tally.stray.saturating_add(1);
+        self.babble = self.babble.saturating_add(1);
     }
 
     fn done(&mut self, id: u64, outcome: CallEnd) {
         self.steps.push_back(PartStep::Done { id, outcome });
     }
 
+    /// Ends a call that waits. Nobody knows of a try before a start of the part.
+    fn drop_flight(&mut self, flight: &Flight, why: NeverRan) {
+        let outcome = if flight.tries > 0 { CallEnd::Unknown(Unknown::StartedAnew) } else { CallEnd::NeverRan(why) };
+        self.done(flight.order.id, outcome);
+    }
+
     /// Notes a standing. Nothing waits for a silent part.
     fn stand(&mut self, standing: PartStanding) {
         if matches!(standing, PartStanding::Silent | PartStanding::Babbling) {
             for flight in core::mem::take(&mut self.waiting) {
-                let ran = flight.tries > 0;
-                let outcome = if ran { CallEnd::Unknown(Unknown::StartedAnew) } else { CallEnd::NeverRan(NeverRan::Silent) };
-                self.done(flight.order.id, outcome);
+                self.drop_flight(&flight, NeverRan::Silent);
             }
         }
         if self.standing != standing {

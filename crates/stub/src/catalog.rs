@@ -2,7 +2,7 @@
 
 use mesh_proto::annotation::key;
 use serde_json::{Map, Value as Json, json};
-use stub_proto::table::{PartTable, ValueKind};
+use stub_proto::table::{PartTable, TableRow, ValueKind};
 
 use crate::settings::{StubSettings, StubTool, StubValue};
 
@@ -14,18 +14,21 @@ pub(crate) fn list(settings: &StubSettings, table: Option<&PartTable>) -> Json {
 
 /// Says how the part's table contradicts the configuration, if it does; a part without a table contradicts nothing.
 pub(crate) fn mismatch(tool: &StubTool, table: Option<&PartTable>) -> Option<String> {
-    let table = table?;
-    let ours = signature(tool.arguments.iter().map(|value| value.kind), tool.answer);
-    let Some(row) = table.row(tool.id) else {
-        return Some(format!("the configuration has tool {} as {ours}, and the part lists no tool with this number", tool.id));
+    let ours = tool.row();
+    let Some(theirs) = table?.row(tool.id) else {
+        return Some(format!(
+            "the configuration has tool {} as {}, and the part lists no tool with this number",
+            tool.id,
+            signature(&ours)
+        ));
     };
-    let theirs = signature(row.arguments.iter().copied(), row.answer);
-    (ours != theirs).then(|| format!("the configuration has tool {} as {ours}, and the part lists it as {theirs}", tool.id))
+    let differs = format!("the configuration has tool {} as {}, and the part lists it as {}", tool.id, signature(&ours), signature(theirs));
+    (ours != *theirs).then_some(differs)
 }
 
-fn signature(arguments: impl Iterator<Item = ValueKind>, answer: ValueKind) -> String {
-    let words: Vec<&str> = arguments.map(ValueKind::word).collect();
-    format!("({}) -> {}", words.join(", "), answer.word())
+fn signature(row: &TableRow) -> String {
+    let words: Vec<&str> = row.arguments.iter().map(|kind| kind.word()).collect();
+    format!("({}) -> {}", words.join(", "), row.answer.word())
 }
 
 fn shown(tool: &StubTool, is_degraded: bool) -> Json {

@@ -5,6 +5,7 @@
 mod catalog;
 pub mod line;
 mod part;
+pub mod places;
 pub mod port;
 pub mod section;
 pub mod settings;

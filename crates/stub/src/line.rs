@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use banyan_model::{Machine, Now};
+use banyan_model::{Machine, Now, Principal};
 use runtime::clock::{self, SystemClock};
 use runtime::drive::{self, Driver};
-use serial2_tokio::SerialPort;
 use stub_proto::session::{CallEnd, Content, NeverRan, Order, PartSession, PartStanding, PartStep, SessionSettings, Unknown, WireTally};
-use stub_proto::table::PartTable;
+use stub_proto::table::{PartTable, TableRow};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
 
+use crate::places::{MOST_PLACES, PartPlace, PartPlaces};
+use crate::port::HeldPort;
 use crate::settings::StubSettings;
-
-/// Calls that wait for the one under way, at a part.
-pub const MOST_WAITING: usize = 16;
 
 /// Bytes that are read at once.
 const READ: usize = 512;
@@ -34,11 +32,12 @@ pub struct LineState {
     pub tally: WireTally,
 }
 
-/// A line to a part, which ends when nobody holds it.
+/// A line to a part. The line ends when nobody holds the handle.
 #[derive(Debug)]
 pub struct PartLine {
     jobs: mpsc::Sender<LineJob>,
     state: watch::Receiver<LineState>,
+    places: PartPlaces,
     next: AtomicU64,
 }
 
@@ -46,19 +45,30 @@ pub struct PartLine {
 #[derive(Debug)]
 pub struct LineCall {
     pub tool: u8,
+    /// Row of the part's table by which the call was judged.
+    pub row: Option<TableRow>,
     pub content: Content,
     pub is_repeatable: bool,
     pub work: Duration,
+    /// Caller; `None` for the gate itself.
+    pub caller: Option<Principal>,
 }
 
 #[derive(Debug)]
 enum LineJob {
-    Call(Order, oneshot::Sender<CallEnd>),
+    Call(Order, Waiter),
     Cancel(u64),
     Close,
 }
 
-/// A call that has been handed to the line.
+/// Sender of a call's end, with the place of the call.
+#[derive(Debug)]
+struct Waiter {
+    done: oneshot::Sender<CallEnd>,
+    _place: PartPlace,
+}
+
+/// A call on a line.
 #[derive(Debug)]
 pub struct PendingCall {
     id: u64,
@@ -67,15 +77,15 @@ pub struct PendingCall {
 
 impl PartLine {
     /// Begins a conversation on an open port. `key` is let go of when the port is closed.
-    pub fn start(port: SerialPort, settings: &StubSettings, key: Option<OwnedMutexGuard<()>>) -> Self {
-        let (jobs, taken) = mpsc::channel(2 * MOST_WAITING);
+    pub fn start(port: HeldPort, settings: &StubSettings, key: Option<OwnedMutexGuard<()>>) -> Self {
+        let (jobs, taken) = mpsc::channel(2 * MOST_PLACES);
         let (news, state) = watch::channel(LineState::default());
         let session = PartSession::new(SessionSettings {
             profile: settings.profile,
             speed: settings.speed,
             heartbeat: settings.heartbeat,
-            most_waiting: MOST_WAITING,
-            seq: runtime::random::bytes::<1>()[0],
+            most_waiting: MOST_PLACES,
+            seed: runtime::random::bytes::<1>()[0],
         });
         let machine = PartMachine { session, began: clock::now() };
         let driver = LineDriver { machine, port, jobs: taken, news, ends: BTreeMap::new(), buffer: [0; READ] };
@@ -83,7 +93,7 @@ impl PartLine {
             driver.run().await;
             drop(key);
         });
-        Self { jobs, state, next: AtomicU64::new(1) }
+        Self { jobs, state, places: PartPlaces::default(), next: AtomicU64::new(1) }
     }
 
     /// News of the part, now and later.
@@ -95,11 +105,12 @@ impl PartLine {
     pub fn call(&self, call: LineCall) -> Result<PendingCall, CallEnd> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (done, end) = oneshot::channel();
-        let LineCall { tool, content, is_repeatable, work } = call;
-        let order = Order { id, tool, content, is_repeatable, work };
-        match self.jobs.try_send(LineJob::Call(order, done)) {
+        let LineCall { tool, row, content, is_repeatable, work, caller } = call;
+        let place = self.places.reserve(caller.as_ref()).map_err(CallEnd::NeverRan)?;
+        let order = Order { id, tool, row, content, is_repeatable, work };
+        match self.jobs.try_send(LineJob::Call(order, Waiter { done, _place: place })) {
             Ok(()) => Ok(PendingCall { id, end }),
-            Err(mpsc::error::TrySendError::Full(_)) => Err(CallEnd::NeverRan(NeverRan::Full { waiting: MOST_WAITING })),
+            Err(mpsc::error::TrySendError::Full(_)) => Err(CallEnd::NeverRan(NeverRan::Full { waiting: MOST_PLACES })),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(CallEnd::NeverRan(NeverRan::Silent)),
         }
     }
@@ -163,10 +174,10 @@ impl Machine for PartMachine {
 /// Owner of the port.
 struct LineDriver {
     machine: PartMachine,
-    port: SerialPort,
+    port: HeldPort,
     jobs: mpsc::Receiver<LineJob>,
     news: watch::Sender<LineState>,
-    ends: BTreeMap<u64, oneshot::Sender<CallEnd>>,
+    ends: BTreeMap<u64, Waiter>,
     buffer: [u8; READ],
 }
 
@@ -186,8 +197,8 @@ impl LineDriver {
         // What was handed in and not taken any more has not run.
         self.jobs.close();
         while let Ok(job) = self.jobs.try_recv() {
-            if let LineJob::Call(_, done) = job {
-                drop(done.send(CallEnd::NeverRan(NeverRan::Silent)));
+            if let LineJob::Call(_, waiter) = job {
+                drop(waiter.done.send(CallEnd::NeverRan(NeverRan::Silent)));
             }
         }
         drop(self.port);
@@ -201,7 +212,7 @@ impl LineDriver {
             PartStep::Send(_) => {}
             PartStep::Done { id, outcome } => {
                 // An error says that nobody waits any more.
-                drop(self.ends.remove(&id).map(|done| done.send(outcome)));
+                drop(self.ends.remove(&id).map(|waiter| waiter.done.send(outcome)));
             }
             PartStep::Table(table) => self.news.send_modify(|state| state.table = Some(table)),
             PartStep::Standing(standing) => {
@@ -223,7 +234,7 @@ impl Driver for LineDriver {
 
     async fn next(&mut self) -> Result<LineInput, String> {
         tokio::select! {
-            read = self.port.read(&mut self.buffer) => match read {
+            read = self.port.wire.read(&mut self.buffer) => match read {
                 Ok(0) => Err("the port was unplugged".into()),
                 Ok(length) => Ok(LineInput::Bytes(length)),
                 Err(error) => Err(lost(&error)),
@@ -236,8 +247,8 @@ impl Driver for LineDriver {
         let since = self.machine.since(now);
         match input {
             LineInput::Bytes(length) => self.machine.session.received(self.buffer.get(..length).unwrap_or_default(), since),
-            LineInput::Job(LineJob::Call(order, done)) => {
-                self.ends.insert(order.id, done);
+            LineInput::Job(LineJob::Call(order, waiter)) => {
+                self.ends.insert(order.id, waiter);
                 self.machine.session.call(order, since);
             }
             LineInput::Job(LineJob::Cancel(id)) => self.machine.session.cancel(id),
@@ -248,7 +259,7 @@ impl Driver for LineDriver {
 
     async fn carry(&mut self, _: Now, step: PartStep) -> Result<(), String> {
         if let PartStep::Send(bytes) = &step {
-            return match tokio::time::timeout(WRITE, self.port.write_all(bytes)).await {
+            return match tokio::time::timeout(WRITE, self.port.wire.write_all(bytes)).await {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(lost(&error)),
                 Err(_) => Err("the port takes no bytes".into()),
@@ -257,13 +268,25 @@ impl Driver for LineDriver {
         let standing = if let PartStep::Standing(standing) = &step { Some(*standing) } else { None };
         self.note(step);
         match standing {
-            Some(PartStanding::Silent) => {
-                Err("the part does not answer: is it plugged in, at this speed, and does its firmware run?".into())
-            }
-            Some(PartStanding::Babbling) => Err("the part sends nothing but messages without sense".into()),
+            Some(PartStanding::Silent) => Err(silent(self.machine.session.tally())),
+            Some(PartStanding::Babbling) => Err(babbling(self.machine.session.tally())),
             Some(PartStanding::Opening | PartStanding::Alive) | None => Ok(()),
         }
     }
+}
+
+fn silent(tally: WireTally) -> String {
+    let why = match tally.echoes {
+        0 => "is it plugged in, at this speed, and does its firmware run?",
+        _ => "the wire only brings back what is sent: are its two lines joined?",
+    };
+    format!("the part does not answer: {why}")
+}
+
+fn babbling(tally: WireTally) -> String {
+    let WireTally { noise, nonsense, stray, echoes, .. } = tally;
+    let counted = format!("{noise} pieces of noise, {nonsense} messages without sense, {stray} that nobody asked for, {echoes} echoes");
+    format!("nothing with sense comes from the part ({counted}): check the speed, the profile and the wire")
 }
 
 fn lost(error: &io::Error) -> String {

@@ -1,6 +1,7 @@
 //! The section `[stub.NAME]`: each mounts a part behind a wire under that name. Opens no port.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use stub_proto::frame::{AROUND, MOST_MESSAGE};
 use stub_proto::session::Profile;
 use stub_proto::table::{MOST_ARGUMENTS, ValueKind};
 
+use crate::port;
 use crate::settings::{StubSettings, StubTool, StubValue};
 
 /// Speed of a wire without a setting.
@@ -128,6 +130,7 @@ impl Section for StubSection {
     const MOUNTS: Option<&'static str> = Some("stub");
 
     fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
+        refuse_one_port(&form.stub, reading);
         for (name, stub) in &form.stub {
             let Some(segment) = reading.free_segment(name, "stub", config) else { continue };
             let settings = stub.settings(name, reading);
@@ -221,6 +224,17 @@ fn both_ways(settings: &StubSettings) -> Duration {
     };
     let bits = (bytes as u64).saturating_mul(10_000_000);
     Duration::from_micros(bits / u64::from(settings.speed.max(1)))
+}
+
+/// Refuses two parts at one port, under whichever of its names.
+fn refuse_one_port(stubs: &BTreeMap<At<String>, Stub>, reading: &mut FileReading<'_>) {
+    let mut taken: BTreeMap<PathBuf, &str> = BTreeMap::new();
+    for (name, stub) in stubs {
+        if let Some(other) = taken.insert(port::canonical(&stub.port), name.get()) {
+            let flaw = Flaw::new(name.span(), format!("`{other}` has the port {} as well", stub.port));
+            reading.refuse(flaw.help("give each part a port of its own; two names may lead to one port"));
+        }
+    }
 }
 
 fn refuse_twice(tools: &BTreeMap<At<String>, StubToolForm>, reading: &mut FileReading<'_>) {

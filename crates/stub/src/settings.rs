@@ -6,7 +6,7 @@ use config::diff::differing;
 use config::resolved::FamilySettings;
 use mesh_proto::annotation::LatencyClass;
 use stub_proto::session::{MOST_TRIES, Profile, patience};
-use stub_proto::table::ValueKind;
+use stub_proto::table::{TableRow, ValueKind};
 
 /// A part behind a wire.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,11 @@ impl StubTool {
     /// Checks that two executions do no more than one.
     pub fn is_repeatable(&self) -> bool {
         self.is_idempotent || !self.is_mutable
+    }
+
+    /// Row of a part's table that agrees with the configuration.
+    pub fn row(&self) -> TableRow {
+        TableRow { tool: self.id, answer: self.answer, arguments: self.arguments.iter().map(|value| value.kind).collect() }
     }
 
     /// Longest time of a call on a wire that takes `both_ways` for the longest frames, without what waits before the call.

@@ -13,7 +13,7 @@ use mcp_proto::client::{Identity, Negotiated};
 use mcp_proto::envelope::{Answer, error_object};
 use mcp_proto::era::INITIALIZE;
 use serde_json::{Map, Value as Json, json};
-use stub_proto::session::{CallEnd, NeverRan, PartStanding, Unknown};
+use stub_proto::session::{CallEnd, NeverRan, PartStanding, Profile, Unknown};
 use tokio::task::AbortHandle;
 
 use crate::line::{self, LineCall, PartLine};
@@ -47,9 +47,9 @@ struct StubOpens {
 impl StubOpens {
     async fn open_line(&self, inbox: Inbox) -> Result<NewConnection, UpstreamError> {
         let settings = Arc::clone(&self.settings);
-        let key = self.keys.key(&settings.port).await;
-        let opened = port::open(&settings.port, settings.speed)
-            .map_err(|error| UpstreamError::Unreachable(format!("the port {} can't be opened: {error}", settings.port)))?;
+        let closed = |error| UpstreamError::Unreachable(format!("the port {} can't be opened: {error}", settings.port));
+        let key = self.keys.key(&settings.port).await.map_err(closed)?;
+        let opened = port::open(&settings.port, settings.speed).map_err(closed)?;
         let line = Arc::new(PartLine::start(opened, &settings, Some(key)));
         line::answered(&line).await.map_err(|why| UpstreamError::Unreachable(format!("at {}: {why}", settings.port)))?;
         let news = tokio::spawn(tell_changes(Arc::clone(&line), inbox)).abort_handle();
@@ -148,7 +148,9 @@ impl StubUpstream {
             Err(why) => return Ok(refused(-32602, &why)),
         };
         let is_repeatable = tool.is_repeatable() && !is_agreed;
-        let end = match self.line.call(LineCall { tool: tool.id, content, is_repeatable, work: tool.work }) {
+        let row = matches!(self.settings.profile, Profile::Described).then(|| tool.row());
+        let caller = back.map(|back| back.caller.principal.clone());
+        let end = match self.line.call(LineCall { tool: tool.id, row, content, is_repeatable, work: tool.work, caller }) {
             Ok(mut pending) => {
                 let cancelled = async {
                     match back {
@@ -234,6 +236,12 @@ fn never_ran(tool: &StubTool, why: NeverRan) -> Result<Answer, UpstreamError> {
         NeverRan::Full { waiting } => {
             Err(UpstreamError::Unreachable(format!("`{name}` did not run: {waiting} calls wait for the part already. Call again later")))
         }
+        NeverRan::OwnFull { waiting } => Err(UpstreamError::Unreachable(format!(
+            "`{name}` did not run: {waiting} calls of yours wait for the part already. Let one end first"
+        ))),
+        NeverRan::OtherTable => Ok(failed(&format!(
+            "`{name}` did not run: the part has started anew and lists its tools otherwise. List the tools again, and call again if it still fits"
+        ))),
         NeverRan::TooLong { most } => Ok(refused(-32602, &format!("the arguments are too long: the part takes messages of {most} bytes"))),
         NeverRan::Cancelled => Err(UpstreamError::Cancelled),
     }

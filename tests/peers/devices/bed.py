@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import random
+import select
 import shutil
 import subprocess
 import threading
@@ -21,6 +22,8 @@ SIMULATOR = OUT / "simulate"
 FAULTS = ("drop", "flip", "double", "cut", "delay", "reorder", "late double")
 # Seconds for which a frame may be late: longer than the gate waits for an answer.
 LATE = 0.3
+# Seconds without a byte after which a part has said all.
+QUIET = 0.3
 
 
 def lacking():
@@ -29,6 +32,22 @@ def lacking():
     if not Path("/usr/include/simavr").is_dir():
         missing.append("libsimavr-dev")
     return f"not installed: {', '.join(missing)}" if missing else ""
+
+
+def bounds(core, payload):
+    """A core on this machine with a table out of bounds: what it sends for the bytes of `payload`, and what the sanitizers say."""
+    program = OUT / f"bounds_{core}"
+    flags = ["-std=gnu99", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-DCORE_{core.upper()}", f"-I{ROOT}/firmware/src"]
+    sources = [ROOT / "firmware/test/bounds.c", ROOT / f"firmware/src/stub_{core}.c"]
+    subprocess.run(["cc", *flags, "-o", program, *sources], check=True, timeout=60)
+    done = subprocess.run([program], input=payload, capture_output=True, timeout=30)
+    return done.stdout, done.stderr.decode(errors="replace")
+
+
+def compiles(core, setting):
+    """Whether a core compiles with a size."""
+    command = ["cc", "-std=gnu99", "-fsyntax-only", f"-D{setting}", f"-I{ROOT}/firmware/src", ROOT / f"firmware/src/stub_{core}.c"]
+    return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
 
 
 def build():
@@ -91,7 +110,7 @@ class Part:
     """Firmware on a serial port, as a context manager."""
 
     def __init__(self, image, seed=1):
-        self.image, self.report = OUT / image, OUT / f"{image}.{os.getpid()}.{seed}.report"
+        self.image, self.report, self.eeprom = OUT / image, *(OUT / f"{image}.{os.getpid()}.{seed}.{end}" for end in ("report", "eeprom"))
         self.down, self.up = Line(seed), Line(seed + 1)
         self.process, self.running = None, True
         self.master, self.slave = pty.openpty()
@@ -109,7 +128,15 @@ class Part:
 
     def start(self):
         """Powers the part on."""
-        self.process = subprocess.Popen([SIMULATOR, self.image, self.report], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen([SIMULATOR, self.image, self.report, self.eeprom], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+
+    def said(self, sent=b""):
+        """What the part says to these bytes, until it is quiet. For parts without a gate."""
+        os.write(self.slave, sent)
+        said = b""
+        while select.select([self.slave], [], [], QUIET)[0]:
+            said += os.read(self.slave, 4096)
+        return said
 
     def reboot(self):
         """Takes the power away and gives it back."""
@@ -199,3 +226,4 @@ class Part:
         os.close(self.master)
         os.close(self.slave)
         self.report.unlink(missing_ok=True)
+        self.eeprom.unlink(missing_ok=True)

@@ -2,7 +2,10 @@
 
 The judge of what ran is the firmware's own counter, read over a line that is good again.
 """
+import binascii
+import fcntl
 import json
+import os
 import subprocess
 import time
 
@@ -17,6 +20,8 @@ BUDGET = 240
 # Calls over the bad line, and the frames in a hundred with a fault there.
 CALLS, RATE = 2000, 8
 SEED = 20261127
+# Asks a terminal for the mark of TIOCEXCL (Linux).
+TIOCGEXCL = 0x80045440
 CONFIG = """
 {more}
 [stub.lamp]
@@ -79,7 +84,7 @@ def run(report):
     held, printed = bed.build()
     report.check("devices/firmware: the images hold their budgets", held, printed)
     print(printed, end="")
-    cases = {"memory": memory, "calls": calls, "official client": official, "difference": difference, "approval": approval,
+    cases = {"bounds": bounds, "numbers": numbers, "memory": memory, "marks": marks, "port": port, "calls": calls, "official client": official, "difference": difference, "approval": approval,
              "power": power, "table": table, "faults": faults}
     for name, case in cases.items():
         report.guard(f"devices/{name}", lambda n=name, c=case: c(report, f"devices/{n}"))
@@ -128,22 +133,117 @@ class Bench:
         raise RuntimeError(f"the part does not come back: {got.text}")
 
 
+def bounds(report, name):
+    """Sizes that a core can't have do not compile, and a table out of bounds runs nothing and writes nowhere else."""
+    for core, sizes in {"a": {"STUB_PAYLOAD": (0, 1, 249, 250)}, "b": {"STUB_SIZE": (34, 35, 254, 255)}}.items():
+        for macro, values in sizes.items():
+            held = [bed.compiles(core, f"{macro}={value}") for value in values]
+            report.equal(f"{name}: {macro} of {values}", held, [False, True, True, False])
+    said, judged = bed.bounds("a", fixed(1, 1, 5) + fixed(1, 2, 6))
+    report.equal(f"{name}: an answer without room for its status", (said, judged), (fixed(2, 1, 5, b"\5") + fixed(2, 2, 6, bytes([*range(7), 0])), ""))
+    many, most = (b"".join(bytes([place, 0]) for place in range(count)) for count in (5, 4))
+    calls = b"\1\xa3\1\1\2\7\3\xa5" + many, b"\1\xa3\1\2\2\x08\3\xa4" + most
+    said, judged = bed.bounds("b", b"".join(framed(message) for message in (asked(1), *calls)))
+    ends = [framed(b"\2\xa2\2\7\5\x39\x7f\x5a"), framed(b"\2\xa2\2\x08\4\0")]
+    report.check(f"{name}: a tool with five arguments fails, and one with four runs", said.endswith(b"".join(ends)) and not judged, (said.hex(), judged[:300]))
+
+
+def numbers(report, name):
+    """What a table part has run does not run again behind a late heartbeat, and an echo is not its word (AX-72, AX-74)."""
+    with bed.Part("table-avr.elf") as part:
+        part.down.delimiter = part.up.delimiter = None
+        call, beat = fixed(1, 2, 10, b"\1"), fixed(4, 0, 5)
+        report.equal(f"{name}: a call runs", part.said(call), fixed(2, 2, 10, b"\0"))
+        report.equal(f"{name}: a late heartbeat is told the newer number", part.said(beat), fixed(4, 10, 5))
+        report.equal(f"{name}: and the call does not run again", part.said(call), b"")
+        report.equal(f"{name}: the next does", part.said(fixed(1, 2, 11, b"\0")), fixed(2, 2, 11, b"\0"))
+    with bed.Part("led.elf") as part:
+        mark = marked(part.said())
+        answers = [part.said(framed(message)) for message in (asked(mark), b"\1\xa2\1\1\2\7", asked(mark, 20), b"\1\xa2\1\1\2\x08")]
+        report.check(f"{name}: a call from before the question does not run behind it", answers[1] and answers[2] and not answers[3], answers)
+
+
+def marks(report, name):
+    """Each start has another mark, over a loss of power too, and the mark is in every page and in every heartbeat (AX-73, AX-74)."""
+    with bed.Part("lamp.elf") as part:
+        starts = [marked(part.said())]
+        for _ in range(3):
+            part.reboot()
+            starts.append(marked(part.said()))
+        report.equal(f"{name}: of four starts", len(set(starts)), 4)
+        first, second = part.said(framed(asked(starts[-1]))), part.said(framed(b"\3\xa2\x0a\3\x0b" + bytes([starts[-1]])))
+        said = {"first page": first, "second page": second, "heartbeat": part.said(framed(b"\4\xa1\2\5"))}
+        wrong = {what: frame.hex() for what, frame in said.items() if b"\x0b" + bytes([starts[-1]]) not in opened(frame)}
+        report.equal(f"{name}: what lacks the mark", wrong, {})
+        report.equal(f"{name}: the second page begins there", opened(second)[-2:], b"\x0c\3")
+
+
 def memory(report, name):
-    """Static memory and the deepest stack, after every kind of message."""
-    for image, most in (("led.elf", 245), ("lamp.elf", 256)):
+    """Static memory and the deepest stack, after every kind of message, with handlers that ran."""
+    for image, tools, most in (("led.elf", 2, 245), ("lamp.elf", 4, 256)):
         with bed.Part(image) as part:
-            time.sleep(0.3)
-            # Asked, called, repeated, called with what is wrong, and probed.
-            for message in ("03a10206", "01a201010207", "01a201010207", "01a30102020803a100f5", "01a30102020903a10001", "01a20109020a", "04a10205"):
-                part.process.stdin.write(framed(bytes.fromhex(message)))
-                time.sleep(0.05)
+            mark = marked(part.said())
+            arguments = {2: b"\3\xa1\0\xf5", 3: b"\3\xa1\0\5"}
+            ran = [part.said(framed(asked(mark)))[1:2]]
+            for tool in range(1, tools + 1):
+                call = framed(bytes([1, 0xa2 + (tool in arguments), 1, tool, 2, 6 + tool]) + arguments.get(tool, b""))
+                ended, again = part.said(call), part.said(call)
+                ran.append(opened(ended)[:5] == bytes([2, 0xa2, 2, 6 + tool, 4]) and again == ended)
+            # Called with what is wrong, and probed.
+            for message in ("01a30102021403a10001", "01a201090215", "04a10205"):
+                ran.append(bool(part.said(framed(bytes.fromhex(message)))))
             ram, stack = part.measured()
+        report.check(f"{name}: {image} ran each of its tools once, and answers what it gets twice", all(ran), ran)
         report.check(f"{name}: {image} has {ram} bytes of static memory and {stack} of stack, {most} together at most", 0 < stack and ram + stack <= most)
+
+
+def port(report, name):
+    """A port is held by one program, and two names of a port are one port."""
+    with Bench(name) as bench:
+        report.equal(f"{name}: the part answers", bench.counted(), (0, 0))
+        held = bytearray(4)
+        fcntl.ioctl(bench.part.slave, TIOCGEXCL, held)
+        report.check(f"{name}: the port is marked as held", any(held))
+        asked = bench.gateway.asked("stub", "add", "other", "--port", bench.part.port)
+        report.check(f"{name}: another program is told so", asked.returncode and "has it" in asked.stderr, asked.stderr)
+        link = f"{bench.gateway.home.dir}/other-name"
+        os.symlink(bench.part.port, link)
+        both = config(bench.part) + TABLE.format(port=link)
+        with open(f"{bench.gateway.home.dir}/both.toml", "w") as file:
+            file.write(both)
+        checked = bench.gateway.asked("check", f"{bench.gateway.home.dir}/both.toml")
+        report.check(f"{name}: two names of a port are refused", checked.returncode and "`lamp` has the port" in checked.stderr, checked.stderr)
+
+
+def fixed(kind, tool, number, payload=b""):
+    """A frame of profile A."""
+    covered = bytes([len(payload), kind, tool, number]) + payload
+    return b"\xa5" + covered + binascii.crc_hqx(covered, 0xFFFF).to_bytes(2, "big")
+
+
+def asked(mark, number=6):
+    """The question for the table with a mark."""
+    return bytes([3, 0xa2, 2, number, 0x0b, mark])
+
+
+def opened(frame):
+    """The message in the first frame of profile B."""
+    frame, message = frame.split(b"\0")[0], b""
+    while frame:
+        code, frame = frame[0], frame[1:]
+        message, frame = message + frame[:code - 1] + (b"\0" if code < 255 else b""), frame[code - 1:]
+    return message.removesuffix(b"\0")[:-2]
+
+
+def marked(hello):
+    """The mark with which a part says that it is here; its table comes first, and no other member behind the mark."""
+    message = opened(hello)
+    assert message[0] == 3 and message[-2] == 0x0b, hello.hex()
+    return message[-1]
 
 
 def framed(message):
     """A frame of profile B."""
-    import binascii
     whole = message + binascii.crc_hqx(message, 0xFFFF).to_bytes(2, "big")
     return b"".join(bytes([len(piece) + 1]) + piece for piece in whole.split(b"\0")) + b"\0"
 
@@ -252,44 +352,41 @@ def table(report, name):
 
 
 def faults(report, name):
-    """Actuator calls over a bad line run once, or are of unknown outcome, and never run twice."""
+    """Actuator calls over a bad line run once, or are of unknown outcome, and never run twice: each call is judged by the firmware's counter."""
     with Bench(name, seed=SEED) as bench:
         bench.part.worst(RATE)
-        tally = {"done": 0, "unknown": 0, "never": 0, "wrong": []}
-        lamps = {"done": 0, "unknown": 0, "never": 0, "wrong": []}
-        positions = []
+        ends = {tool: dict.fromkeys(("done", "unknown", "never"), 0) for tool in ("lamp", "turn")}
+        wrong, before = [], (0, 0)
         for number in range(CALLS):
-            if number % 4 == 3:
-                judge(bench.call("lamp", on=bool(number & 4)), lamps, [])
-            else:
-                judge(bench.call("turn", steps=1), tally, positions)
+            tool, arguments = ("lamp", {"on": bool(number & 4)}) if number % 4 == 3 else ("turn", {"steps": 1})
+            got = bench.call(tool, **arguments)
+            end = ended(got)
+            # The gate counts on only behind its question, and nothing from before the question runs: the counter is final.
+            after = bench.counted()
+            lamp, motor = (now - then for now, then in zip(after, before))
+            ran, other = (lamp, motor) if tool == "lamp" else (motor, lamp)
+            may = {"done": (1,), "unknown": (0, 1), "never": (0,)}.get(end, ())
+            if ran not in may or other or end == "done" and tool == "turn" and got.result["structuredContent"] != {"position": after[1]}:
+                wrong.append((number, tool, end, before, after, got.text[:200]))
+            if end in ends[tool]:
+                ends[tool][end] += 1
+            before = after
         bench.part.quiet()
-        ran, motor = bench.counted()
         faulty = {fault: bench.part.down.counts[fault] + bench.part.up.counts[fault] for fault in bed.FAULTS}
-        print(f"--- devices: seed {SEED}, motor {[tally[k] for k in ('done', 'unknown', 'never')]} ran {motor}, "
-              f"lamp {[lamps[k] for k in ('done', 'unknown', 'never')]} ran {ran}, faults {faulty}")
-        report.check(f"{name}: every end of a call says what is known", not tally["wrong"] and not lamps["wrong"], (tally["wrong"] + lamps["wrong"])[:3])
-        report.check(f"{name}: the motor ran once for each answer, and never without", tally["done"] <= motor <= tally["done"] + tally["unknown"], (tally, motor))
-        report.check(f"{name}: no position twice, and none that skips back", positions == sorted(set(positions)), positions[:20])
-        report.check(f"{name}: the lamp ran for each answer", lamps["done"] <= ran <= lamps["done"] + lamps["unknown"], (lamps, ran))
+        print(f"--- devices: seed {SEED}, {ends}, ran {bench.counted()}, faults {faulty}")
+        report.equal(f"{name}: calls that did not run as their end says", wrong[:3], [])
+        report.equal(f"{name}: nothing runs afterwards", bench.counted(), before)
         report.check(f"{name}: there were faults of each kind", all(faulty.values()), faulty)
-        report.check(f"{name}: most calls were done", tally["done"] > CALLS // 4 and lamps["done"] > CALLS // 8, (tally, lamps))
+        report.check(f"{name}: most calls were done", ends["turn"]["done"] > CALLS // 4 and ends["lamp"]["done"] > CALLS // 8, ends)
 
 
-def judge(got, tally, positions):
-    """Puts a call's end to those of its kind."""
-    text = got.text
+def ended(got):
+    """What a call's end says of its run; its text, where it says nothing of that."""
     if not got.error and not got.result.get("isError"):
-        tally["done"] += 1
-        positions.append(got.result["structuredContent"].get("position"))
-    elif "is not known" in text:
-        tally["unknown"] += 1
-    elif "did not run" in text:
-        tally["never"] += 1
-        time.sleep(0.2)
-    else:
-        tally["never"] += 1
-        # A gate that has no line to the part says so without sending anything.
-        if got.error.get("code") not in (-32001, -32002):
-            tally["wrong"].append(text[:300])
-        time.sleep(0.05)
+        return "done"
+    if "is not known" in got.text:
+        return "unknown"
+    # A gate that has no line to the part says so without sending anything.
+    if "did not run" in got.text or got.error.get("code") in (-32001, -32002):
+        return "never"
+    return got.text

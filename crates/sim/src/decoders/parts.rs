@@ -54,7 +54,7 @@ pub(super) fn session(data: &[u8]) {
         speed: 115_200,
         heartbeat: Duration::from_secs(5),
         most_waiting: 4,
-        seq: 7,
+        seed: 7,
     });
     let (mut now, mut calls, mut ended) = (Duration::ZERO, 0_u64, Vec::new());
     session.open(now);
@@ -78,7 +78,7 @@ pub(super) fn session(data: &[u8]) {
 }
 
 fn order(id: u64) -> Order {
-    Order { id, tool: 1, content: Content::Values(Vec::new()), is_repeatable: id % 2 == 1, work: Duration::from_millis(10) }
+    Order { id, tool: 1, row: None, content: Content::Values(Vec::new()), is_repeatable: id % 2 == 1, work: Duration::from_millis(10) }
 }
 
 /// Takes the steps and notes which calls have ended.

@@ -34,6 +34,8 @@ struct FaultyWorld {
     part: SoftwarePart,
     ran: Arc<[AtomicU32]>,
     boot: u8,
+    /// The table by which calls are judged.
+    table: Option<PartTable>,
     dice: Dice,
     down: Flying,
     up: Flying,
@@ -45,13 +47,20 @@ const CALLS: usize = 400;
 /// More than a page holds.
 const TOOLS: u8 = 4;
 
+/// Kind of every answer of a part at this start.
+fn kind(boot: u8) -> ValueKind {
+    if boot % 2 == 1 { ValueKind::Uint } else { ValueKind::Int }
+}
+
+/// A part at this start. A call brings its number, doubled, and one more where it was judged by a table of `uint`.
 fn part(ran: &Arc<[AtomicU32]>, boot: u8) -> (SoftwarePart, Vec<u8>) {
-    let rows = (1..=TOOLS).map(|tool| TableRow { tool, answer: ValueKind::Int, arguments: vec![ValueKind::Uint] }).collect();
+    let rows = (1..=TOOLS).map(|tool| TableRow { tool, answer: kind(boot), arguments: vec![ValueKind::Uint] }).collect();
     let ran = Arc::clone(ran);
     let run = move |_: u8, arguments: &[Value]| {
-        let Some(Value::Int(id)) = arguments.first() else { return Err(-32602) };
-        ran[usize::try_from(*id).expect("an id")].fetch_add(1, Ordering::Relaxed);
-        Ok(Value::Int(*id))
+        let Some(Value::Int(call)) = arguments.first() else { return Err(-32602) };
+        assert_eq!(call % 2 == 1, kind(boot) == ValueKind::Uint, "call {} was judged by the table of another start", call / 2);
+        ran[usize::try_from(call / 2).expect("an id")].fetch_add(1, Ordering::Relaxed);
+        Ok(Value::Int(call / 2))
     };
     SoftwarePart::start(PartTable { most_bytes: 64, rows, device: vec![] }, boot, Box::new(run))
 }
@@ -60,13 +69,14 @@ impl FaultyWorld {
     fn new(seed: u64) -> Self {
         let ran: Arc<[AtomicU32]> = (0..CALLS).map(|_| AtomicU32::new(0)).collect();
         let settings =
-            SessionSettings { profile: Profile::Described, speed: 115_200, heartbeat: Duration::from_secs(5), most_waiting: 4, seq: 1 };
+            SessionSettings { profile: Profile::Described, speed: 115_200, heartbeat: Duration::from_secs(5), most_waiting: 4, seed: 1 };
         let (part, hello) = part(&ran, 1);
         let mut world = Self {
-            session: PartSession::new(SessionSettings { seq: u8::try_from(seed % 255).expect("a byte") + 1, ..settings }),
+            session: PartSession::new(SessionSettings { seed: u8::try_from(seed % 256).expect("a byte"), ..settings }),
             part,
             ran,
             boot: 1,
+            table: None,
             dice: Dice(seed | 1),
             down: vec![],
             up: vec![(Duration::ZERO, hello)],
@@ -103,7 +113,10 @@ impl FaultyWorld {
             match step {
                 PartStep::Send(bytes) => Self::put(&mut self.dice, &mut self.down, self.now, bytes),
                 PartStep::Done { id, outcome } => self.ends.push((id, outcome)),
-                PartStep::Table(table) => assert_eq!(table.rows.len(), usize::from(TOOLS), "a table of half the pages"),
+                PartStep::Table(table) => {
+                    assert_eq!(table.rows.len(), usize::from(TOOLS), "a table of half the pages");
+                    self.table = Some(table);
+                }
                 PartStep::Standing(_) => {}
             }
         }
@@ -144,11 +157,17 @@ impl FaultyWorld {
 
 fn judged(seed: u64, loses_power: bool) -> Result<(usize, usize), TestCaseError> {
     let mut world = FaultyWorld::new(seed);
+    while world.table.is_none() {
+        world.go_on();
+    }
     for id in 0..CALLS as u64 {
+        let row = world.table.as_ref().and_then(|table| table.row(1)).cloned();
+        let judged = row.as_ref().is_some_and(|row| row.answer == ValueKind::Uint);
         let order = Order {
             id,
             tool: 1,
-            content: Content::Values(vec![Value::Int(id.cast_signed())]),
+            row,
+            content: Content::Values(vec![Value::Int((2 * id + u64::from(judged)).cast_signed())]),
             is_repeatable: id % 3 == 0,
             work: Duration::from_millis(5),
         };

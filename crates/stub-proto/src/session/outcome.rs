@@ -28,10 +28,14 @@ pub enum NeverRan {
     Silent,
     /// Enough calls wait already.
     Full { waiting: usize },
+    /// Enough calls of the same caller wait already.
+    OwnFull { waiting: usize },
     /// The message is longer than the part takes.
     TooLong { most: u8 },
     /// The caller took it back.
     Cancelled,
+    /// The part lists the tool otherwise than when the call was judged, or not any more.
+    OtherTable,
 }
 
 /// Reason why nobody knows if a call has run.

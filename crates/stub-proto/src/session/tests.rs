@@ -1,5 +1,7 @@
 //! Conversations with parts that lose, repeat, reboot and babble. Has no wire.
 
+mod doubts;
+
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,7 +11,7 @@ use crate::cbor::Value;
 use crate::check::Width;
 use crate::fixed::{FixedForm, FixedFrame, FixedKind};
 use crate::frame::{FrameOrNoise, FrameReader, frame};
-use crate::message::PartMessage;
+use crate::message::{ASK_FIRST, PartMessage, TablePage, is_newer};
 use crate::table::{TableRow, ValueKind};
 
 const FORM: FixedForm = FixedForm { width: Width::Sixteen, most_payload: 8 };
@@ -19,11 +21,11 @@ fn ms(number: u64) -> Duration {
 }
 
 fn settings(profile: Profile) -> SessionSettings {
-    SessionSettings { profile, speed: 115_200, heartbeat: ms(5000), most_waiting: 2, seq: 200 }
+    SessionSettings { profile, speed: 115_200, heartbeat: ms(5000), most_waiting: 2, seed: 200 }
 }
 
 fn order(id: u64, is_repeatable: bool) -> Order {
-    Order { id, tool: 2, content: Content::Values(vec![Value::Int(1)]), is_repeatable, work: ms(10) }
+    Order { id, tool: 2, row: table(2).row(2).cloned(), content: Content::Values(vec![Value::Int(1)]), is_repeatable, work: ms(10) }
 }
 
 fn table(count: u8) -> PartTable {
@@ -35,9 +37,9 @@ fn page(last: Option<u8>) -> PartMessage {
     started(last, 77)
 }
 
-/// A page, with the mark of a start where the part was not asked since.
+/// A whole table, from a part with this mark.
 fn started(last: Option<u8>, boot: u8) -> PartMessage {
-    PartMessage::Table(TablePage { last, boot: last.is_none().then_some(boot), first: 0, table: table(2), next: None })
+    PartMessage::Table(TablePage { last, boot, first: 0, table: table(2), next: None })
 }
 
 /// A conversation with a hand that plays the part.
@@ -56,6 +58,8 @@ impl Play {
     /// A part that was found and listed its tools.
     fn alive() -> Self {
         let mut play = Self::new(Profile::Described);
+        play.steps();
+        play.say(&page(None));
         play.steps();
         play.say(&page(Some(200)));
         assert_eq!(play.steps(), [PartStep::Table(table(2)), PartStep::Standing(PartStanding::Alive)]);
@@ -146,19 +150,18 @@ fn ax_74_a_part_is_asked_until_it_answers() {
 fn ax_73_a_long_table_is_asked_page_by_page() {
     let mut play = Play::new(Profile::Described);
     play.steps();
+    play.say(&page(None));
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 0, boot: Some(77) }]);
     let mut first = table(3);
     let rest = first.rows.split_off(2);
-    play.say(&PartMessage::Table(TablePage { last: Some(9), boot: None, first: 0, table: first, next: Some(2) }));
-    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 2, boot: None }]);
-    play.say(&PartMessage::Table(TablePage {
-        last: Some(9),
-        boot: None,
-        first: 2,
-        table: PartTable { rows: rest, ..table(0) },
-        next: None,
-    }));
-    assert_eq!(play.steps(), [PartStep::Table(table(3)), PartStep::Standing(PartStanding::Alive)]);
-    assert_eq!(play.call(order(1, false)), 10, "numbers go on from the part's last");
+    let first = PartMessage::Table(TablePage { last: Some(200), boot: 77, first: 0, table: first, next: Some(2) });
+    play.say(&first);
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(200), first: 2, boot: Some(77) }]);
+    play.say(&first);
+    assert_eq!(play.steps(), [], "the first page again, for the second");
+    let table = PartTable { rows: rest, ..table(0) };
+    play.say(&PartMessage::Table(TablePage { last: Some(200), boot: 77, first: 2, table, next: None }));
+    assert_eq!(play.steps(), [PartStep::Table(self::table(3)), PartStep::Standing(PartStanding::Alive)]);
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn ax_43_an_answer_with_another_number_is_none() {
     let mut play = Play::alive();
     let seq = play.call(order(1, false));
     play.say(&answer(seq - 1));
-    play.say(&PartMessage::Heartbeat { seq });
+    play.say(&PartMessage::Heartbeat { seq, boot: Some(77) });
     assert_eq!((play.steps(), play.session.tally().stray), (vec![], 2));
     play.say(&answer(seq));
     assert_eq!(play.outcome(), CallEnd::Values(Value::Map(vec![(0, Value::Int(1))])));
@@ -180,7 +183,7 @@ fn ax_74_an_actuator_call_leaves_once() {
     play.call(order(1, false));
     play.wait();
     let (sent, others) = play.split();
-    assert_eq!(sent, [PartMessage::Ask { seq: Some(201), first: 0, boot: None }], "and the part is asked how far it is");
+    assert_eq!(sent, [PartMessage::Ask { seq: Some(201), first: 0, boot: Some(77) }], "and the part is asked how far it is");
     assert_eq!(others, [PartStep::Done { id: 1, outcome: CallEnd::Unknown(Unknown::NoAnswer { tries: 1 }) }]);
     play.say(&page(Some(201)));
     assert_eq!(play.call(order(2, false)), 202);
@@ -212,7 +215,7 @@ fn a_part_started_anew_is_asked_before_a_call() {
     play.say(&page(Some(seq)));
     let seq = play.call(order(2, true));
     play.say(&PartMessage::Failure { seq, code: ASK_FIRST, text: None });
-    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(seq), first: 0, boot: None }]);
+    assert_eq!(play.sent(), [PartMessage::Ask { seq: Some(seq), first: 0, boot: Some(77) }]);
     play.say(&page(Some(seq)));
     let sent = play.sent();
     assert!(
@@ -231,8 +234,8 @@ fn heartbeats_use_up_no_numbers_of_calls() {
         play.now = play.session.due().unwrap();
         play.session.pass(play.now);
         let sent = play.sent();
-        let [PartMessage::Heartbeat { seq }] = sent.as_slice() else { panic!("{sent:?}") };
-        play.say(&PartMessage::Heartbeat { seq: *seq });
+        let [PartMessage::Heartbeat { seq, .. }] = sent.as_slice() else { panic!("{sent:?}") };
+        play.say(&PartMessage::Heartbeat { seq: *seq, boot: Some(77) });
     }
     assert_eq!(play.call(order(2, false)), before + 1, "127 numbers on, a part takes a call for a late one");
 }
@@ -243,7 +246,7 @@ fn pages_that_lead_nowhere_make_a_part_silent() {
     play.say(&page(None));
     for _ in 0..40 {
         let table = PartTable { rows: Vec::new(), ..table(1) };
-        play.say(&PartMessage::Table(TablePage { last: Some(9), boot: None, first: 0, table, next: Some(0) }));
+        play.say(&PartMessage::Table(TablePage { last: Some(200), boot: 77, first: 0, table, next: Some(0) }));
         if let Some(due) = play.session.due() {
             play.now = due;
             play.session.pass(due);
@@ -257,16 +260,16 @@ fn pages_that_lead_nowhere_make_a_part_silent() {
 fn a_reboot_during_a_call_leaves_its_outcome_unknown() {
     let mut play = Play::alive();
     play.call(order(1, false));
-    play.say(&page(None));
+    play.say(&started(None, 76));
     assert_eq!(play.outcome(), CallEnd::Unknown(Unknown::StartedAnew));
-    play.say(&page(Some(201)));
+    play.say(&started(Some(201), 76));
     play.steps();
     play.call(order(2, true));
-    play.say(&page(None));
-    assert_eq!((play.steps(), play.session.tally().stray), (vec![], 1), "a greeting of the start before");
+    play.say(&started(None, 76));
+    assert_eq!((play.steps(), play.session.tally().stray), (vec![], 1), "a greeting of the start that both agreed on");
     play.say(&started(None, 78));
     assert!(matches!(play.sent().as_slice(), [PartMessage::Ask { .. }]));
-    play.say(&page(Some(202)));
+    play.say(&started(Some(202), 78));
     assert!(matches!(play.sent().as_slice(), [PartMessage::Call { seq: 203, .. }]), "what may run twice goes again");
 }
 
@@ -296,15 +299,18 @@ fn one_call_is_under_way_and_few_wait() {
 #[test]
 fn ax_74_three_missed_heartbeats_make_a_part_silent() {
     let mut play = Play::alive();
+    let began = play.now;
+    let beat = |seq| [PartMessage::Heartbeat { seq, boot: None }];
     play.wait();
-    assert_eq!(play.sent(), [PartMessage::Heartbeat { seq: 1 }]);
-    play.say(&PartMessage::Heartbeat { seq: 1 });
+    assert_eq!(play.sent(), beat(1));
+    play.say(&PartMessage::Heartbeat { seq: 1, boot: Some(77) });
     assert_eq!(play.steps(), []);
     for seq in 2..5 {
         play.wait();
-        assert_eq!(play.sent(), [PartMessage::Heartbeat { seq }]);
+        assert_eq!(play.sent(), beat(seq));
+        play.wait();
     }
-    play.wait();
+    assert!(play.now - began >= 3 * settings(Profile::Described).heartbeat, "three rests, and not three in a row");
     let (sent, others) = play.split();
     assert!(matches!(sent.as_slice(), [PartMessage::Ask { .. }]));
     assert_eq!(others, [PartStep::Standing(PartStanding::Silent)]);
@@ -333,9 +339,11 @@ fn a_call_longer_than_the_part_takes_never_leaves() {
 #[test]
 fn ax_72_a_table_part_is_called_with_its_layout() {
     let mut play = Play::new(Profile::Fixed(FORM));
-    let heartbeat = FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq: 201, payload: vec![] });
-    assert!(matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat) && bytes.starts_with(&[0; 15])));
-    play.session.received(&heartbeat, play.now);
+    let heartbeat = |tool, seq| FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool, seq, payload: vec![] });
+    assert!(
+        matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 201)) && bytes.starts_with(&[0; 15]))
+    );
+    play.session.received(&heartbeat(201, 201), play.now);
     assert_eq!(play.steps(), [PartStep::Standing(PartStanding::Alive)]);
     let order = |id, is_repeatable| Order { content: Content::Raw(vec![1]), ..order(id, is_repeatable) };
     play.session.call(order(1, false), play.now);

@@ -7,7 +7,8 @@ use crate::check::Width;
 use crate::fixed::{FixedForm, FixedFrame, FixedKind, FixedReader};
 use crate::frame::{AROUND, FrameOrNoise, FrameReader, MOST_MESSAGE, frame};
 use crate::message::{PartMessage, TablePage};
-use crate::session::{CallEnd, Order};
+use crate::session::CallEnd;
+use crate::session::terms::Order;
 
 /// Profile of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +30,26 @@ pub enum Content {
 #[derive(Debug)]
 pub(crate) enum PartSignal {
     Nonsense,
-    Heartbeat { seq: u8 },
+    /// A message of the gate, which the wire brings back.
+    Echo,
+    Heartbeat {
+        seq: u8,
+        told: BeatWord,
+    },
     Page(TablePage),
-    Answer { seq: u8, outcome: CallEnd },
+    Answer {
+        seq: u8,
+        outcome: CallEnd,
+    },
+}
+
+/// Word of a part with its heartbeat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BeatWord {
+    /// Number of the last call or heartbeat that a table part took.
+    Last(u8),
+    /// Mark of the start of a part that describes itself.
+    Boot(u8),
 }
 
 /// A wire with its half-read frame.
@@ -61,6 +79,15 @@ impl PartWire {
         }
     }
 
+    /// Messages that as much noise could have been.
+    pub(crate) fn pieces(&self, noise: u64) -> u32 {
+        let pieces = match self {
+            Self::Fixed { form, .. } => noise.div_ceil(form.around() as u64),
+            Self::Described { .. } => noise,
+        };
+        u32::try_from(pieces).unwrap_or(u32::MAX)
+    }
+
     /// Bytes of the longest frame from a part.
     pub(crate) fn longest_answer(&self) -> usize {
         match self {
@@ -76,7 +103,7 @@ impl PartWire {
                 if is_cut {
                     reader.rest();
                 }
-                reader.push(bytes).into_iter().filter_map(heard_fixed).collect()
+                reader.push(bytes).into_iter().map(heard_fixed).collect()
             }
             Self::Described { reader, noise } => {
                 let framed = reader.push(bytes);
@@ -120,7 +147,7 @@ impl PartWire {
     pub(crate) fn heartbeat(&self, seq: u8) -> Vec<u8> {
         match self {
             Self::Fixed { form, .. } => form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq, payload: Vec::new() }),
-            Self::Described { .. } => frame(&PartMessage::Heartbeat { seq }.write()),
+            Self::Described { .. } => frame(&PartMessage::Heartbeat { seq, boot: None }.write()),
         }
     }
 
@@ -153,21 +180,27 @@ fn heard_framed(framed: FrameOrNoise, noise: &mut u64) -> Option<PartSignal> {
         Ok(PartMessage::Answer { seq, result }) => PartSignal::Answer { seq, outcome: CallEnd::Values(result) },
         Ok(PartMessage::Failure { seq, code, text }) => PartSignal::Answer { seq, outcome: CallEnd::Failed { code, text } },
         Ok(PartMessage::Table(page)) => PartSignal::Page(page),
-        Ok(PartMessage::Heartbeat { seq }) => PartSignal::Heartbeat { seq },
-        Ok(PartMessage::Call { .. } | PartMessage::Ask { .. }) | Err(_) => PartSignal::Nonsense,
+        Ok(PartMessage::Heartbeat { seq, boot: Some(boot) }) => PartSignal::Heartbeat { seq, told: BeatWord::Boot(boot) },
+        Ok(PartMessage::Call { .. } | PartMessage::Ask { .. } | PartMessage::Heartbeat { .. }) | Err(_) => foreign(&bytes),
     })
 }
 
-/// Reads a frame of a part; `None` for the gate's own frames, which some wires bring back.
-fn heard_fixed(frame: FixedFrame) -> Option<PartSignal> {
+/// Tells an echo from all else that no part sends.
+fn foreign(bytes: &[u8]) -> PartSignal {
+    if PartMessage::from_gate(bytes).is_ok() { PartSignal::Echo } else { PartSignal::Nonsense }
+}
+
+/// Reads a frame of a part. The gate's own heartbeats name no number but their own.
+fn heard_fixed(frame: FixedFrame) -> PartSignal {
     match frame.kind {
-        FixedKind::Call => None,
-        FixedKind::Heartbeat => Some(PartSignal::Heartbeat { seq: frame.seq }),
+        FixedKind::Call => PartSignal::Echo,
+        FixedKind::Heartbeat if frame.tool == 0 => PartSignal::Echo,
+        FixedKind::Heartbeat => PartSignal::Heartbeat { seq: frame.seq, told: BeatWord::Last(frame.tool) },
         FixedKind::Response => {
             let mut payload = frame.payload;
-            let Some(status) = payload.pop() else { return Some(PartSignal::Nonsense) };
+            let Some(status) = payload.pop() else { return PartSignal::Nonsense };
             let outcome = if status == 0 { CallEnd::Raw(payload) } else { CallEnd::Failed { code: code(status), text: None } };
-            Some(PartSignal::Answer { seq: frame.seq, outcome })
+            PartSignal::Answer { seq: frame.seq, outcome }
         }
     }
 }

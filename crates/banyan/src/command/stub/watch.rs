@@ -15,10 +15,10 @@ pub(super) async fn run(wire: &BenchWire, hex: bool, output: &Output) -> Result<
     let port = port::open(&wire.port, wire.speed).map_err(gone)?;
     // Without a number, so that a part that has just started stays as it is.
     let ask = [&[0][..], &frame(&PartMessage::Ask { seq: None, first: 0, boot: None }.write())].concat();
-    port.write_all(&ask).await.map_err(gone)?;
+    port.wire.write_all(&ask).await.map_err(gone)?;
     let (mut reader, mut buffer) = (FrameReader::default(), [0; 512]);
     loop {
-        let length = port.read(&mut buffer).await.map_err(gone)?;
+        let length = port.wire.read(&mut buffer).await.map_err(gone)?;
         if length == 0 {
             return Err(Failure::Failed("the port was unplugged".into()));
         }
