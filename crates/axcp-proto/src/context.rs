@@ -4,15 +4,20 @@
 //! own content alone ([`path`] says where), never by the present state, so that [`tree`] joins writes in any order to one result.
 //! [`operation`] reads the operations of a patch, and [`replica`] holds a context, its versions and its bounds. [`follow`] finds the gaps in
 //! the versions of a sender, [`retry`] keeps patches for a peer that is away, [`kept`] writes what a store keeps, and [`peers`] is a context
-//! with its peers.
+//! with its peers: `subscriber` makes the patches for one of them, and `again` says when to ask one for what is lacking.
 
+mod again;
 pub mod clock;
 pub mod follow;
 pub mod kept;
+#[cfg(test)]
+mod nodes;
 pub mod operation;
 mod part;
 pub mod path;
 pub mod peers;
 pub mod replica;
 pub mod retry;
+mod subscriber;
 pub mod tree;
+mod value;

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::AxcpError;
 use crate::field::{RawContent, RawFields, entries};
+use crate::gzip::{MOST_UNPACKED, unpacked_len};
 use crate::message::{ATTESTATION, AxcpEnvelope, EnvelopePayload, SIGNATURE};
 
 /// The only version there is.
@@ -25,6 +26,8 @@ pub const MOST_OPS: usize = 4096;
 pub const MOST_PATCHES: usize = 256;
 /// Filters of one subscription.
 pub const MOST_FILTERS: usize = 64;
+/// Bytes of all the filters of one subscription, with what holds them.
+pub const MOST_FILTER: usize = 16 * 1024;
 
 /// Beginning of the signed bytes. A signature of the same key in another protocol is no signature of an envelope.
 const DOMAIN: &[u8] = b"axcp.v0_1 envelope\0";
@@ -143,7 +146,9 @@ impl ReceivedEnvelope {
             1003 => prost::Message::decode(content).map(EnvelopePayload::ProfileDowngrade),
             _ => return Ok(None),
         };
-        read.map(Some).map_err(|_| AxcpError::Malformed("the content of the envelope is not of its type"))
+        let read = read.map_err(|_| AxcpError::Malformed("the content of the envelope is not of its type"))?;
+        check_retry(&read)?;
+        Ok(Some(read))
     }
 
     /// Gives the signed bytes: a tag, and the SHA-256 of the received bytes without the field of the signature.
@@ -199,18 +204,36 @@ fn check_counts(number: u32, content: &[u8]) -> Result<(), AxcpError> {
     let mut patches = Count { left: MOST_PATCHES, too_many: AxcpError::TooLarge { what: "the patches of a retry", most: MOST_PATCHES } };
     let mut filters =
         Count { left: MOST_FILTERS, too_many: AxcpError::TooLarge { what: "the filters of a subscription", most: MOST_FILTERS } };
+    let mut bytes =
+        Count { left: MOST_FILTER, too_many: AxcpError::TooLarge { what: "the bytes of a subscription's filters", most: MOST_FILTER } };
     match number {
         4 => entries(content, 3, |_| ops.one_more()),
         10 => entries(content, 1, |patch| {
             patches.one_more()?;
             entries(patch, 3, |_| ops.one_more())
         }),
-        1000 => [1000, 1001].into_iter().try_for_each(|list| entries(content, list, |_| filters.one_more())),
+        1000 => [1000, 1001].into_iter().try_for_each(|list| {
+            entries(content, list, |text| {
+                filters.one_more()?;
+                bytes.allow(text.len())
+            })
+        }),
         _ => Ok(()),
     }
 }
 
-/// Number of entries still allowed.
+/// Sums up the unpacked bytes in a retry: many short patches may stand for much. A false length makes a single operation be unpacked in vain.
+fn check_retry(payload: &EnvelopePayload) -> Result<(), AxcpError> {
+    let EnvelopePayload::Retry(retry) = payload else { return Ok(()) };
+    let ops = retry.buffered_patches.iter().flat_map(|patch| &patch.ops);
+    let unpacked = ops.fold(0_usize, |sum, op| sum.saturating_add(unpacked_len(&op.data)));
+    if unpacked > MOST_UNPACKED {
+        return Err(AxcpError::TooLarge { what: "the unpacked bytes of a retry", most: MOST_UNPACKED });
+    }
+    Ok(())
+}
+
+/// Number of entries or bytes still allowed.
 struct Count {
     left: usize,
     too_many: AxcpError,
@@ -218,7 +241,11 @@ struct Count {
 
 impl Count {
     fn one_more(&mut self) -> Result<(), AxcpError> {
-        self.left = self.left.checked_sub(1).ok_or_else(|| self.too_many.clone())?;
+        self.allow(1)
+    }
+
+    fn allow(&mut self, count: usize) -> Result<(), AxcpError> {
+        self.left = self.left.checked_sub(count).ok_or_else(|| self.too_many.clone())?;
         Ok(())
     }
 }

@@ -12,6 +12,8 @@ use crate::error::AxcpError;
 
 /// Bytes of the longest data, unpacked: as many as a segment may have.
 pub const MOST_DATA: usize = 64 * 1024;
+/// Bytes of the data of all operations of an envelope, unpacked: short data may stand for much.
+pub const MOST_UNPACKED: usize = 2 * 1024 * 1024;
 
 /// Beginning of every gzip member, and of no JSON text.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];

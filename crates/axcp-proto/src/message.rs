@@ -98,12 +98,19 @@ pub struct ContextPatch {
     pub base_version: u64,
     #[prost(message, repeated, tag = "3")]
     pub ops: Vec<DeltaOp>,
-    /// Version of the sender after the patch, where the operations are not the versions in between; 0: each operation makes one.
+    /// Version of the sender after the patch, or after the snapshot of which the patch is a part, where the operations are not the versions in
+    /// between; 0: each operation makes one.
     #[prost(uint64, tag = "1000")]
     pub new_version: u64,
     /// More patches follow before the version is reached: no version is known by the patch alone.
     #[prost(bool, tag = "1001")]
     pub is_part: bool,
+    /// Number of a patch among those of a snapshot, from 1 up and with the last; 0: the sender does not number them.
+    #[prost(uint64, tag = "1002")]
+    pub part: u64,
+    /// Epoch of the sender's versions; 0: not told.
+    #[prost(uint64, tag = "1003")]
+    pub epoch: u64,
 }
 
 /// A version of a context at its sender.
@@ -113,6 +120,9 @@ pub struct ContextGraphVersion {
     pub context_id: String,
     #[prost(uint64, tag = "2")]
     pub version: u64,
+    /// Epoch of the versions, drawn anew by a node that begins at version 1 again; 0: not known.
+    #[prost(uint64, tag = "1000")]
+    pub epoch: u64,
 }
 
 /// Wish for all patches after a version. The filters of 6.3 have no numbers in the specification.

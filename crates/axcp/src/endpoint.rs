@@ -18,6 +18,7 @@ use rustls::pki_types::CertificateDer;
 use trust::{Client, first_certificate, names};
 
 use crate::section::AxcpSettings;
+use crate::slots::MOST_SLOTS;
 
 /// Label of the key for resets, unlike all other keys from the secret.
 const RESET: &[u8] = b"banyan axcp stateless reset";
@@ -34,7 +35,7 @@ const WINDOW: u32 = 1024 * 1024;
 /// Bytes of datagrams that wait.
 const DATAGRAMS: usize = 16 * 1024;
 /// Handshakes under way, of peers whose names are not known yet.
-const MOST_INCOMING: usize = 64;
+const MOST_INCOMING: usize = MOST_SLOTS;
 /// Bytes of packets of all waiting handshakes.
 const MOST_WAITING: u64 = 1024 * 1024;
 
@@ -87,7 +88,8 @@ impl ConnectionIdGenerator for RandomIds {
     }
 }
 
-fn server(settings: &AxcpSettings) -> Result<ServerConfig, EndpointError> {
+/// Makes the configuration for peers that dial. The files are read anew, and no session of earlier files is resumed.
+pub(crate) fn server(settings: &AxcpSettings) -> Result<ServerConfig, EndpointError> {
     let files =
         Tls { certificate: settings.certificate.clone(), key: settings.key.clone(), client_ca: Some(settings.ca.clone()), required: true };
     let mut tls = rustls::ServerConfig::clone(&*trust::listener::server_config(&files)?);

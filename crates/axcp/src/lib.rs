@@ -8,7 +8,9 @@ mod node;
 mod part;
 mod section;
 mod shelf;
+mod slots;
 mod status_door;
+mod words;
 
 pub use crate::part::AxcpPart;
 pub use crate::section::{AxcpSettings, ContextSettings};

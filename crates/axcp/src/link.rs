@@ -16,6 +16,7 @@ use runtime::clock;
 use tokio::sync::{mpsc, watch};
 
 use crate::shelf::{ContextShelf, HeldContext, ShelfError};
+use crate::words::plain;
 
 /// Longest wait for the peer's stream and the settled profile.
 const HELLO: Duration = Duration::from_secs(10);
@@ -41,8 +42,9 @@ impl LinkEnd {
         connection.close(VarInt::from_u32(self.code.number()), self.why.as_bytes());
     }
 
+    /// Ends a connection that was lost. The error may have words of the peer in it.
     fn lost(error: &impl ToString) -> Self {
-        Self::new(ErrorCode::Unknown, error.to_string())
+        Self::new(ErrorCode::Unknown, plain(&error.to_string()))
     }
 }
 
@@ -186,7 +188,7 @@ impl PeerLink {
     async fn handle(&self, frame: Bytes, answers: &mpsc::Sender<LinkAnswer>) -> Option<LinkEnd> {
         let envelope = match ReceivedEnvelope::read(frame) {
             Ok(envelope) => envelope,
-            Err(refused) => return self.refused(String::new(), &refused, is_fatal(&refused) || self.profile().is_none(), answers).await,
+            Err(refused) => return self.refused_unread(String::new(), &refused, answers).await,
         };
         let trace_id = envelope.trace_id().to_owned();
         let event = self.session().receive(&envelope);
@@ -199,14 +201,11 @@ impl PeerLink {
                 Err(failed @ (ShelfError::Store(_) | ShelfError::Over)) => Err(LinkEnd::lost(&failed)),
             },
             Ok(SessionEvent::Refused { code, reason }) => {
-                tracing::warn!(peer = %self.peer, code, reason, "the peer refused something");
+                tracing::warn!(peer = %self.peer, code, reason = plain(&reason), "the peer refused something");
                 Ok(())
             }
             Ok(SessionEvent::Passed) => Ok(()),
-            Err(refused) => {
-                let is_over = is_fatal(&refused) || self.profile().is_none();
-                return self.refused(trace_id, &refused, is_over, answers).await;
-            }
+            Err(refused) => return self.refused_unread(trace_id, &refused, answers).await,
         };
         done.err()
     }
@@ -245,7 +244,7 @@ impl PeerLink {
             }
             EnvelopePayload::ContextInvalidation(news) => {
                 let context = self.writable(&news.context_id)?;
-                context.change(Some(&self.peer), |shared, wall| shared.invalidate(&self.peer, &news, wall)).await
+                context.change(Some(&self.peer), |shared, at| shared.invalidate(&self.peer, &news, at.wall)).await
             }
             EnvelopePayload::Capability(_)
             | EnvelopePayload::Route(_)
@@ -259,7 +258,7 @@ impl PeerLink {
 
     async fn patch(&self, patch: &ContextPatch, answers: &mpsc::Sender<LinkAnswer>) -> Result<(), ShelfError> {
         let context = self.writable(&patch.context_id)?;
-        let asked = context.change(Some(&self.peer), |shared, wall| shared.patch(&self.peer, patch, wall)).await?;
+        let asked = context.change(Some(&self.peer), |shared, at| shared.patch(&self.peer, patch, at)).await?;
         if let Some(payload) = asked {
             let answered = self.answer(LinkAnswer { trace_id: String::new(), payload, end: None }, answers);
             // A full queue ends the link with the next answer; the gap is asked for after the next greeting.
@@ -284,6 +283,16 @@ impl PeerLink {
     fn answer(&self, answer: LinkAnswer, answers: &mpsc::Sender<LinkAnswer>) -> Result<(), LinkEnd> {
         let full = |_| LinkEnd::new(ErrorCode::TooManyRequests, "answers are not read: read them before asking for more");
         answers.try_send(answer).map_err(full)
+    }
+
+    /// Refuses an envelope whose content was not read: it may have held a patch, which is asked for again.
+    async fn refused_unread(&self, trace_id: String, refused: &AxcpError, answers: &mpsc::Sender<LinkAnswer>) -> Option<LinkEnd> {
+        let is_over = is_fatal(refused) || self.profile().is_none();
+        if !is_over && *refused != AxcpError::Downgrade {
+            let writers = self.held().filter(|context| !context.settings.readers.contains(&self.peer));
+            writers.for_each(|context| context.with_peers(|shared, now| shared.note_unread(&self.peer, now)));
+        }
+        self.refused(trace_id, refused, is_over, answers).await
     }
 
     async fn refused(&self, trace_id: String, refused: &AxcpError, is_over: bool, answers: &mpsc::Sender<LinkAnswer>) -> Option<LinkEnd> {
@@ -331,6 +340,7 @@ impl PeerLink {
                         return Ok(end);
                     },
                     Ok(()) = changes.changed() => {}
+                    () = self.due() => {}
                 }
             }
         }
@@ -340,6 +350,14 @@ impl PeerLink {
         drop(stream.finish());
         drop(tokio::time::timeout(Duration::from_millis(500), stream.stopped()).await);
         end
+    }
+
+    /// Waits until something lacking is to be asked for again. The plan changes with answers and changes only, which wake the writer.
+    async fn due(&self) {
+        match self.held().filter_map(|context| context.due(&self.peer)).min() {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Sends the next message of each context. Tells if there was any.

@@ -153,19 +153,18 @@ impl ContextUpstream {
     }
 
     fn whole(&self) -> Answer {
-        let text = self.context.read(|replica| replica.json());
         let uri = quote(&uri(&self.context.settings.id));
-        let text = quote(&String::from_utf8_lossy(&text));
-        Answer::Result(
-            Bytes::from(format!("{{\"contents\":[{{\"uri\":{uri},\"mimeType\":\"application/json\",\"text\":{text}}}]}}")).into(),
-        )
+        let head = format!("{{\"contents\":[{{\"uri\":{uri},\"mimeType\":\"application/json\",\"text\":");
+        Answer::Result(Bytes::from([head.as_bytes(), &self.context.quoted(), b"}]}"].concat()).into())
     }
 
     fn read(&self, out: &OutgoingRequest<'_>) -> Answer {
         let arguments = out.params.get("arguments").unwrap_or_default();
         let path = Members::again(&arguments).str("path").map(|path| path.into_owned()).unwrap_or_default();
-        let read = self.context.read(|replica| if path.is_empty() { Ok(Some(replica.json())) } else { replica.value(&path) });
-        match read {
+        if path.is_empty() {
+            return quoted(&self.context.quoted(), false);
+        }
+        match self.context.read(|replica| replica.value(&path)) {
             Ok(Some(value)) => content(&String::from_utf8_lossy(&value), false),
             Ok(None) => content(&format!("nothing stands at {path}"), true),
             Err(refused) => content(&refused.to_string(), true),
@@ -180,7 +179,7 @@ impl ContextUpstream {
         };
         let borrowed: Vec<(DeltaKind, &str, Bytes)> =
             changes.iter().map(|(kind, path, data)| (*kind, path.as_str(), data.clone())).collect();
-        match self.context.change(None, |shared, wall| shared.write(&borrowed, wall)).await {
+        match self.context.change(None, |shared, at| shared.write(&borrowed, at.wall)).await {
             Ok(version) => content(&format!("version {version}"), false),
             Err(ShelfError::Refused(refused)) => content(&refused.to_string(), true),
             Err(failed @ (ShelfError::Store(_) | ShelfError::Over)) => Answer::Error(error_object(-32603, &failed.to_string(), None)),
@@ -216,6 +215,11 @@ fn change(op: &[u8]) -> Result<(DeltaKind, String, Bytes), String> {
 }
 
 fn content(text: &str, is_error: bool) -> Answer {
-    let error = if is_error { ",\"isError\":true" } else { "" };
-    Answer::Result(Bytes::from(format!("{{\"content\":[{{\"type\":\"text\",\"text\":{}}}]{error}}}", quote(text))).into())
+    quoted(quote(text).as_bytes(), is_error)
+}
+
+/// Makes the result of a tool from a JSON string.
+fn quoted(text: &[u8], is_error: bool) -> Answer {
+    let end: &[u8] = if is_error { b"}],\"isError\":true}" } else { b"}]}" };
+    Answer::Result(Bytes::from([b"{\"content\":[{\"type\":\"text\",\"text\":", text, end].concat()).into())
 }

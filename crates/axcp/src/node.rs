@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use axcp_proto::error::ErrorCode;
 use call::words::party::Party;
+use config::watch::Watch;
 use quinn::{Connection, Endpoint, Incoming, VarInt};
+use runtime::clock;
 use runtime::tls::Connector;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trust::Trust;
@@ -18,13 +20,15 @@ use crate::endpoint::{self, EndpointError};
 use crate::link::{LinkEnd, PeerLink};
 use crate::section::{AxcpSettings, ContextSettings, PeerSettings};
 use crate::shelf::ContextShelf;
+use crate::slots::{HandshakeSlot, HandshakeSlots};
+use crate::words::plain;
 
 /// Longest wait for a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(8);
-/// Handshakes at a time, of peers whose names are not known yet.
-const HANDSHAKES: usize = 64;
 /// Shortest and longest pause between two tries to reach a peer.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(4)];
+/// Time after which a connection was none that ends at once, so that the next pause is short again.
+const STABLE: Duration = Duration::from_secs(2);
 
 /// The gate as a node of AXCP.
 pub(crate) struct AxcpNode {
@@ -34,6 +38,8 @@ pub(crate) struct AxcpNode {
     trust: Arc<Trust>,
     connector: Arc<Connector>,
     stop: CancellationToken,
+    /// Cancelled when the files of the listener change: who was admitted by the old ones has to come again.
+    admission: Mutex<CancellationToken>,
     tasks: TaskTracker,
     links: watch::Sender<BTreeMap<Arc<str>, Arc<PeerLink>>>,
     state: Mutex<NodeState>,
@@ -47,6 +53,8 @@ pub(crate) struct NodeState {
     pub(crate) listens: Option<SocketAddr>,
     /// Reason for which nothing works.
     pub(crate) trouble: Option<String>,
+    /// Reason for which changed files of certificates are not in force.
+    pub(crate) files: Option<String>,
     /// Last words with each peer.
     pub(crate) ends: BTreeMap<Arc<str>, String>,
     pub(crate) refused: u64,
@@ -62,7 +70,8 @@ impl AxcpNode {
         connector: Arc<Connector>,
     ) -> Arc<Self> {
         let (stop, tasks, links) = (CancellationToken::new(), TaskTracker::new(), watch::Sender::default());
-        let node = Arc::new(Self { settings, contexts, shelf, trust, connector, stop, tasks, links, state: Mutex::default() });
+        let (admission, state) = (Mutex::new(stop.child_token()), Mutex::default());
+        let node = Arc::new(Self { settings, contexts, shelf, trust, connector, stop, admission, tasks, links, state });
         let running = Arc::clone(&node);
         node.tasks.spawn(async move {
             if let Err(error) = running.run().await {
@@ -107,34 +116,74 @@ impl AxcpNode {
                 self.state().trouble = Some(format!("the context {} cannot be opened: {error}", context.name));
             }
         }
+        let AxcpSettings { certificate, key, ca, .. } = &self.settings;
+        // The watch begins before the first reading, so that no change comes between.
+        let mut files = Watch::start(vec![certificate.clone(), key.clone(), ca.clone()]);
         let endpoint = self.endpoint().await?;
         self.state().listens = self.settings.listen.and_then(|_| endpoint.local_addr().ok());
         for peer in self.settings.peers.values().filter(|peer| peer.address.is_some()) {
             let (node, endpoint, peer) = (Arc::clone(self), endpoint.clone(), peer.clone());
             self.tasks.spawn(async move { node.dial_again(&endpoint, &peer).await });
         }
-        let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
+        let slots = Arc::<HandshakeSlots>::default();
         loop {
-            let incoming = tokio::select! {
-                Some(incoming) = endpoint.accept() => incoming,
+            tokio::select! {
                 () = self.stop.cancelled() => break,
-            };
-            let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else {
-                incoming.ignore();
-                continue;
-            };
-            let node = Arc::clone(self);
-            self.tasks.spawn(async move {
-                let shaken = node.shake(incoming).await;
-                drop(permit);
-                if let Some(connection) = shaken {
-                    node.serve(connection, None).await;
-                }
-            });
+                Some(_) = files.changed() => self.read_files(&endpoint),
+                Some(incoming) = endpoint.accept() => self.admit(incoming, &slots),
+            }
         }
         endpoint.close(VarInt::from_u32(ErrorCode::Unknown.number()), b"the gate ends");
         drop(tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await);
         Ok(())
+    }
+
+    /// Reads the changed files of the listener, and ends all connections: whom the new files do not admit does not come back. Unusable files
+    /// change nothing.
+    fn read_files(&self, endpoint: &Endpoint) {
+        let read = endpoint::server(&self.settings).and_then(|server| {
+            endpoint::client(&self.settings, &self.connector)?;
+            Ok(server)
+        });
+        match read {
+            Ok(server) => {
+                if self.settings.listen.is_some() {
+                    endpoint.set_server_config(Some(server));
+                }
+                let before = std::mem::replace(&mut *self.lock_admission(), self.stop.child_token());
+                before.cancel();
+                self.state().files = None;
+                tracing::info!("the certificates of the listener for contexts are those of the changed files");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the listener for contexts keeps the certificates that it has");
+                self.state().files = Some(format!("the changed files of certificates are not in force: {error}"));
+            }
+        }
+    }
+
+    fn lock_admission(&self) -> MutexGuard<'_, CancellationToken> {
+        self.admission.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives what ends a connection that begins now. To be taken before the files are read.
+    fn admission(&self) -> CancellationToken {
+        self.lock_admission().clone()
+    }
+
+    /// Begins the handshake of somebody who dials, where there is room.
+    fn admit(self: &Arc<Self>, incoming: Incoming, slots: &Arc<HandshakeSlots>) {
+        if !incoming.remote_address_validated() && incoming.may_retry() {
+            // A sender that cannot receive is no peer: addresses are forged easily.
+            return drop(incoming.retry());
+        }
+        let Some(slot) = slots.take_slot(incoming.remote_address().ip()) else { return incoming.ignore() };
+        let (node, admission) = (Arc::clone(self), self.admission());
+        self.tasks.spawn(async move {
+            if let Some(connection) = node.shake(incoming, slot).await {
+                node.serve(connection, None, &admission).await;
+            }
+        });
     }
 
     /// Opens the endpoint. An earlier one of the same port may still be closing.
@@ -151,12 +200,8 @@ impl AxcpNode {
         endpoint::open(&self.settings, secret)
     }
 
-    async fn shake(&self, incoming: Incoming) -> Option<Connection> {
-        if !incoming.remote_address_validated() && incoming.may_retry() {
-            // A sender that cannot receive is no peer: addresses are forged easily.
-            drop(incoming.retry());
-            return None;
-        }
+    /// Shakes hands, in a slot that is free again behind the handshake.
+    async fn shake(&self, incoming: Incoming, _slot: HandshakeSlot) -> Option<Connection> {
         match tokio::time::timeout(HANDSHAKE, incoming.into_future()).await {
             Ok(Ok(connection)) => Some(connection),
             Ok(Err(error)) => {
@@ -177,23 +222,34 @@ impl AxcpNode {
                 _ = is_free => {}
                 () = self.stop.cancelled() => return,
             }
-            let dialled = tokio::select! {
-                dialled = self.dial(endpoint, peer) => dialled,
-                () = self.stop.cancelled() => return,
-            };
-            match dialled {
-                Ok(connection) => {
-                    pause = PAUSES[0];
-                    self.serve(connection, Some(&peer.id)).await;
-                }
-                Err(why) => {
-                    tracing::debug!(peer = %peer.id, why, "a peer cannot be reached");
-                    self.state().ends.insert(Arc::clone(&peer.id), why);
-                }
+            if self.dial_once(endpoint, peer).await {
+                pause = PAUSES[0];
             }
             tokio::select! {
                 () = tokio::time::sleep(pause) => pause = pause.saturating_mul(2).min(PAUSES[1]),
                 () = self.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Dials a peer, and serves the connection. Tells if there was a connection for a while.
+    async fn dial_once(self: &Arc<Self>, endpoint: &Endpoint, peer: &PeerSettings) -> bool {
+        let admission = self.admission();
+        let dialled = tokio::select! {
+            dialled = self.dial(endpoint, peer) => dialled,
+            () = self.stop.cancelled() => return false,
+        };
+        match dialled {
+            Ok(connection) => {
+                let began = clock::now();
+                self.serve(connection, Some(&peer.id), &admission).await;
+                clock::now().saturating_duration_since(began) >= STABLE
+            }
+            Err(why) => {
+                let why = plain(&why);
+                tracing::debug!(peer = %peer.id, why, "a peer cannot be reached");
+                self.state().ends.insert(Arc::clone(&peer.id), why);
+                false
             }
         }
     }
@@ -210,7 +266,7 @@ impl AxcpNode {
     }
 
     /// Serves a connection, dialled to `expected` or accepted, until its end.
-    async fn serve(self: &Arc<Self>, connection: Connection, expected: Option<&Arc<str>>) {
+    async fn serve(self: &Arc<Self>, connection: Connection, expected: Option<&Arc<str>>, admission: &CancellationToken) {
         let party = endpoint::party(&connection);
         let peer = match self.known(&party, expected) {
             Ok(peer) => peer,
@@ -230,9 +286,11 @@ impl AxcpNode {
             LinkEnd::new(ErrorCode::Unknown, "a newer connection takes the place of this one").close(&before.connection);
         }
         let end = tokio::select! {
-            end = link.run() => end,
-            () = self.trust.ended(&party) => LinkEnd::new(ErrorCode::Unauthorized, "the certificate has ended or was revoked"),
+            biased;
             () = self.stop.cancelled() => LinkEnd::new(ErrorCode::Unknown, "the gate ends"),
+            () = admission.cancelled() => LinkEnd::new(ErrorCode::Unknown, "the certificates of this node have changed: connect anew"),
+            () = self.trust.ended(&party) => LinkEnd::new(ErrorCode::Unauthorized, "the certificate has ended or was revoked"),
+            end = link.run() => end,
         };
         end.close(&link.connection);
         tracing::info!(peer = %peer, why = end.why, "the connection with a peer has ended");

@@ -2,22 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axcp_proto::context::kept::{read_snapshot, read_version, write_snapshot, write_version};
-use axcp_proto::context::peers::{PeerProgress, SharedContext};
+use axcp_proto::context::peers::{ContextMoment, KnownVersion, PeerProgress, SharedContext};
 use axcp_proto::context::replica::{ContextVersion, Replica};
 use axcp_proto::error::AxcpError;
 use axcp_proto::message::EnvelopePayload;
+use bytes::Bytes;
 use call::judge::gate::Gate;
-use runtime::clock;
-use store::{ContextAddition, Contexts, KeptContext, StoreError};
-use tokio::sync::watch;
+use json::quote;
+use runtime::{clock, random};
+use store::{ContextAddition, Contexts, KeptContext, KeptProgress, StoreError};
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use crate::section::ContextSettings;
 
 /// Bytes of the versions behind a snapshot, after which the store gets a new one.
 const MOST_BEHIND: usize = 8 * 1024 * 1024;
+/// Bytes of the versions behind a snapshot, above which nothing is written any more until the store takes a new one.
+const MOST_UNSHORTENED: usize = 2 * MOST_BEHIND;
+/// Bytes of versions between two tries to put a snapshot in their place, where the store refused one.
+const BETWEEN_TRIES: usize = 1024 * 1024;
 
 /// Failure of a change of a context.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +54,10 @@ pub(crate) struct HeldContext {
     shared: Mutex<SharedContext>,
     /// Holder of the turn changes the context, and keeps the change.
     turn: Arc<tokio::sync::Mutex<ChangeTurn>>,
+    /// Version and JSON text of the whole, as a JSON string, made at the first reading of the version.
+    whole: Mutex<Option<(u64, Bytes)>>,
+    /// Last failure of the store, until it takes a change again.
+    trouble: Mutex<Option<String>>,
     shelf: Weak<ContextShelf>,
     began: Instant,
 }
@@ -57,6 +67,8 @@ pub(crate) struct HeldContext {
 struct ChangeTurn {
     /// Bytes of the versions behind the snapshot in the store.
     bytes: usize,
+    /// Bytes at which a new snapshot is tried.
+    shortens_at: usize,
     /// The context is open anew, or configured no more: two holders would write over each other.
     is_over: bool,
 }
@@ -123,20 +135,19 @@ impl ContextShelf {
             open.turn.lock().await.is_over = true;
         }
         let (id, node) = (Arc::clone(&settings.id), node.to_owned());
-        let (replica, known, bytes) = self
-            .in_store(move |store, gate| {
-                let kept = store.read(gate, &id)?;
-                let bytes = kept.versions.iter().map(|(_, text)| text.len()).sum();
-                let replica = replica_of(&kept, &id, &node, u64::MAX)?;
-                Ok((replica, kept.known, bytes))
-            })
-            .await?;
-        let peers = settings.peers.iter().map(|peer| (Arc::clone(peer), known.get(&**peer).copied().unwrap_or(0)));
+        let opened = self.in_store(move |store, gate| OpenedContext::read(store, gate, &id, &node)).await?;
+        let known = |peer: &str| {
+            opened.known.get(peer).map_or_else(KnownVersion::default, |known| KnownVersion { version: known.version, epoch: known.epoch })
+        };
+        let peers: Vec<_> = settings.peers.iter().map(|peer| (Arc::clone(peer), known(peer))).collect();
         let ttl = u32::try_from(settings.keep.as_millis()).unwrap_or(u32::MAX);
+        let turn = ChangeTurn { bytes: opened.bytes, shortens_at: MOST_BEHIND, is_over: false };
         let held = Arc::new(HeldContext {
             settings: settings.clone(),
-            shared: Mutex::new(SharedContext::new(replica, ttl, peers)),
-            turn: Arc::new(tokio::sync::Mutex::new(ChangeTurn { bytes, is_over: false })),
+            shared: Mutex::new(SharedContext::new(opened.replica, opened.epoch, ttl, peers)),
+            turn: Arc::new(tokio::sync::Mutex::new(turn)),
+            whole: Mutex::default(),
+            trouble: Mutex::default(),
             shelf: Arc::downgrade(self),
             began: clock::now(),
         });
@@ -163,6 +174,28 @@ impl ContextShelf {
     }
 }
 
+/// A context as the store has it.
+struct OpenedContext {
+    replica: Replica,
+    epoch: u64,
+    known: BTreeMap<String, KeptProgress>,
+    /// Bytes of the versions behind the snapshot.
+    bytes: usize,
+}
+
+impl OpenedContext {
+    /// Reads a context. A new one gets an epoch before anybody hears of a version.
+    fn read(store: &dyn Contexts, gate: &str, id: &str, node: &str) -> Result<Self, ShelfError> {
+        let kept = store.read(gate, id)?;
+        let epoch = if kept.epoch == 0 { u64::from_le_bytes(random::bytes()).max(1) } else { kept.epoch };
+        if kept.epoch == 0 {
+            store.add(gate, id, &ContextAddition { epoch: Some(epoch), ..ContextAddition::default() })?;
+        }
+        let bytes = kept.versions.iter().map(|(_, text)| text.len()).sum();
+        Ok(Self { replica: replica_of(&kept, id, node, u64::MAX)?, epoch, known: kept.known, bytes })
+    }
+}
+
 impl HeldContext {
     fn lock(&self) -> MutexGuard<'_, SharedContext> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
@@ -173,9 +206,38 @@ impl HeldContext {
         read(self.lock().replica())
     }
 
+    /// Gives the JSON text of the whole context as a JSON string, made once a version.
+    pub(crate) fn quoted(&self) -> Bytes {
+        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = self.lock();
+        let version = shared.replica().version();
+        if let Some((_, text)) = whole.as_ref().filter(|(of, _)| *of == version) {
+            return text.clone();
+        }
+        let text = shared.replica().json();
+        drop(shared);
+        let text = Bytes::from(quote(&String::from_utf8_lossy(&text)));
+        *whole = Some((version, text.clone()));
+        text
+    }
+
     /// Gives the progress of a peer.
     pub(crate) fn progress(&self, peer: &str) -> PeerProgress {
         self.lock().progress(peer)
+    }
+
+    /// Gives the last failure of the store, until it takes a change again.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) {
+        let mut known = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != trouble {
+            let error = trouble.as_deref().unwrap_or("it is kept again");
+            tracing::warn!(context = %self.settings.name, error, "the store has trouble with a context");
+            *known = trouble;
+        }
     }
 
     /// Works on the progress of peers, and on no register.
@@ -186,7 +248,12 @@ impl HeldContext {
 
     /// Makes the next message for a peer.
     pub(crate) fn next(&self, peer: &str) -> Option<EnvelopePayload> {
-        self.lock().next(peer)
+        self.with_peers(|shared, now| shared.next(peer, now))
+    }
+
+    /// Gives the time until a peer is asked again; `None`: nothing is lacking.
+    pub(crate) fn due(&self, peer: &str) -> Option<Duration> {
+        self.with_peers(|shared, now| Some(Duration::from_millis(shared.due(peer)?.saturating_sub(now))))
     }
 
     fn millis(&self) -> u64 {
@@ -194,46 +261,84 @@ impl HeldContext {
     }
 
     /// Changes the context, at the wish of `peer` or of a caller, and keeps the change. Nobody hears of it before. A change once made is kept
-    /// even when the caller has gone.
+    /// even when the caller has gone. What the store did not take before goes first: nothing piles up behind a full disk.
     pub(crate) async fn change<T>(
         self: &Arc<Self>,
         peer: Option<&str>,
-        change: impl FnOnce(&mut SharedContext, u64) -> Result<T, AxcpError>,
+        change: impl FnOnce(&mut SharedContext, ContextMoment) -> Result<T, AxcpError>,
     ) -> Result<T, ShelfError> {
-        let mut turn = Arc::clone(&self.turn).lock_owned().await;
+        let turn = Arc::clone(&self.turn).lock_owned().await;
         if turn.is_over {
             return Err(ShelfError::Over);
         }
-        let (done, versions, version) = {
-            let mut shared = self.lock();
-            let done = change(&mut shared, clock::wall())?;
-            let versions: Vec<(u64, Vec<u8>)> = shared.unkept().map(|version| (version.version, write_version(version))).collect();
-            (done, versions, shared.replica().version())
-        };
-        if versions.is_empty() {
-            return Ok(done);
-        }
-        let known = peer.map(|peer| (peer.to_owned(), self.progress(peer).known)).into_iter().collect();
-        let (held, addition) = (Arc::clone(self), ContextAddition { versions, known });
-        let kept = tokio::spawn(async move { held.keep(addition, version, &mut turn.bytes).await }).await;
-        kept.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string()).into())).map(|()| done)
+        let turn = self.keep_all(None, turn).await?;
+        let at = ContextMoment { wall: clock::wall(), now: self.millis() };
+        let done = change(&mut self.lock(), at)?;
+        self.keep_all(peer, turn).await?;
+        Ok(done)
     }
 
-    async fn keep(&self, addition: ContextAddition, version: u64, bytes: &mut usize) -> Result<(), ShelfError> {
-        let shelf = self.shelf()?;
-        *bytes += addition.versions.iter().map(|(_, text)| text.len()).sum::<usize>();
-        let is_long = *bytes > MOST_BEHIND;
-        *bytes = if is_long { *bytes / 2 } else { *bytes };
-        let id = Arc::clone(&self.settings.id);
-        let kept = shelf.in_store(move |store, gate| {
-            store.add(gate, &id, &addition)?;
-            if is_long { shorten(store, gate, &id) } else { Ok(()) }
+    /// Keeps all that is not on the disk yet, with what is known of `peer`.
+    async fn keep_all(
+        self: &Arc<Self>,
+        peer: Option<&str>,
+        mut turn: OwnedMutexGuard<ChangeTurn>,
+    ) -> Result<OwnedMutexGuard<ChangeTurn>, ShelfError> {
+        let (versions, version) = {
+            let shared = self.lock();
+            let versions: Vec<_> = shared.unkept().map(|version| (version.version, write_version(version))).collect();
+            (versions, shared.replica().version())
+        };
+        if versions.is_empty() && turn.bytes <= MOST_UNSHORTENED {
+            return Ok(turn);
+        }
+        let known = peer.map(|peer| {
+            let PeerProgress { known: version, epoch, .. } = self.progress(peer);
+            (peer.to_owned(), KeptProgress { version, epoch })
         });
-        kept.await?;
-        let now = self.millis();
-        self.lock().note_kept(version, now);
-        shelf.note_change(&self.settings);
-        Ok(())
+        let addition = ContextAddition { versions, known: known.into_iter().collect(), epoch: None };
+        let held = Arc::clone(self);
+        let kept = tokio::spawn(async move {
+            let kept = held.keep(addition, version, &mut turn).await;
+            held.set_trouble(kept.as_ref().map_or_else(|error| Some(error.to_string()), Clone::clone));
+            kept.map(|_| turn)
+        });
+        kept.await.unwrap_or_else(|error| Err(StoreError::Failed(error.to_string()).into()))
+    }
+
+    /// Keeps versions up to `version`. Gives what went wrong without harm to them.
+    async fn keep(&self, addition: ContextAddition, version: u64, turn: &mut ChangeTurn) -> Result<Option<String>, ShelfError> {
+        let shelf = self.shelf()?;
+        if !addition.versions.is_empty() {
+            let bytes: usize = addition.versions.iter().map(|(_, text)| text.len()).sum();
+            let id = Arc::clone(&self.settings.id);
+            shelf.in_store(move |store, gate| Ok(store.add(gate, &id, &addition)?)).await?;
+            turn.bytes += bytes;
+            let now = self.millis();
+            self.lock().note_kept(version, now);
+            shelf.note_change(&self.settings);
+        }
+        self.shorten(&shelf, turn).await
+    }
+
+    /// Puts a snapshot in the place of old versions, once there are many. A failure is told, and stops all changes only once too many have
+    /// piled up.
+    async fn shorten(&self, shelf: &ContextShelf, turn: &mut ChangeTurn) -> Result<Option<String>, ShelfError> {
+        if turn.bytes <= turn.shortens_at {
+            return Ok(None);
+        }
+        let id = Arc::clone(&self.settings.id);
+        match shelf.in_store(move |store, gate| shorten(store, gate, &id)).await {
+            Ok(()) => {
+                (turn.bytes, turn.shortens_at) = (turn.bytes / 2, MOST_BEHIND);
+                Ok(None)
+            }
+            Err(error) if turn.bytes > MOST_UNSHORTENED => Err(error),
+            Err(error) => {
+                turn.shortens_at = turn.bytes.saturating_add(BETWEEN_TRIES).min(MOST_UNSHORTENED);
+                Ok(Some(format!("old versions cannot be put together: {error}")))
+            }
+        }
     }
 
     fn shelf(&self) -> Result<Arc<ContextShelf>, StoreError> {

@@ -106,7 +106,7 @@ impl ContextDoor {
         json!({
             "listen": state.listens.map(|address| address.to_string()),
             "id": state.id.as_deref(),
-            "trouble": state.trouble,
+            "trouble": state.trouble.or(state.files),
             "refused": state.refused,
             "peers": peers,
             "contexts": contexts,
@@ -146,11 +146,20 @@ fn shown(context: &HeldContext) -> Value {
                 "sent": progress.sent,
                 "expired": progress.expired,
                 "displaced": progress.displaced,
+                "lacks": progress.lacks,
             })
         })
         .collect();
     let (version, bytes) = context.read(|replica| (replica.version(), replica.held()));
-    json!({"name": &*settings.name, "id": &*settings.id, "uri": uri(&settings.id), "version": version, "bytes": bytes, "peers": peers})
+    json!({
+        "name": &*settings.name,
+        "id": &*settings.id,
+        "uri": uri(&settings.id),
+        "version": version,
+        "bytes": bytes,
+        "trouble": context.trouble(),
+        "peers": peers,
+    })
 }
 
 async fn log(context: &HeldContext) -> Result<Value, Refusal> {

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::StoreError;
 
+/// Versions of a peer that came without a gap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeptProgress {
+    pub version: u64,
+    /// Epoch of the version, 0 where the peer has not told.
+    pub epoch: u64,
+}
+
 /// Context of one gate, as kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptContext {
@@ -14,14 +22,18 @@ pub struct KeptContext {
     /// Versions after the snapshot, in order.
     pub versions: Vec<(u64, Vec<u8>)>,
     /// Last version known of each peer.
-    pub known: BTreeMap<String, u64>,
+    pub known: BTreeMap<String, KeptProgress>,
+    /// Epoch of the versions, 0 before one was drawn.
+    pub epoch: u64,
 }
 
 /// Addition to a context: all of it lasts, or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContextAddition {
     pub versions: Vec<(u64, Vec<u8>)>,
-    pub known: Vec<(String, u64)>,
+    pub known: Vec<(String, KeptProgress)>,
+    /// Epoch of the versions, where it was drawn just now.
+    pub epoch: Option<u64>,
 }
 
 /// Contexts of all gates of a store.

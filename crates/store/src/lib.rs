@@ -18,7 +18,7 @@ mod stores;
 pub use budget::{BudgetAccount, Budgets, CallerPurse};
 pub use bus::Bus;
 pub use claims::{ClaimChange, Claims};
-pub use contexts::{ContextAddition, Contexts, KeptContext};
+pub use contexts::{ContextAddition, Contexts, KeptContext, KeptProgress};
 pub use error::StoreError;
 pub use journal::{
     AROUND, BrokenChain, CallId, CallIds, Journal, JournalError, OverShare, Part, REGISTRATION, Refusal, Repeats, Standing, Ticket, Way,

@@ -20,8 +20,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 # Numbers and types as the specification's schema has them; from 1000 up ours.
 SCHEMA = {
     "DeltaOp": "1 op int32, 2 path string, 3 data bytes, 4 ts uint64, 1000 node_id string",
-    "ContextPatch": "1 context_id string, 2 base_version uint64, 3 ops *DeltaOp, 1000 new_version uint64, 1001 is_part bool",
-    "ContextGraphVersion": "1 context_id string, 2 version uint64",
+    "ContextPatch": "1 context_id string, 2 base_version uint64, 3 ops *DeltaOp, 1000 new_version uint64, 1001 is_part bool, 1002 part uint64, 1003 epoch uint64",
+    "ContextGraphVersion": "1 context_id string, 2 version uint64, 1000 epoch uint64",
     "SyncSubscribe": "1 from ContextGraphVersion, 1000 prefixes *string, 1001 tags *string, 1002 after_ts uint64",
     "SyncRequest": "1 missing_from ContextGraphVersion, 2 to_version uint64",
     "ContextInvalidation": "1 context_id string, 2 path string, 3 reason string, 4 ts uint64, 5 node_id string",

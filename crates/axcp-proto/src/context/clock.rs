@@ -6,6 +6,9 @@ use crate::error::AxcpError;
 
 /// Microseconds by which the clock of an author may be ahead: a clock further ahead would win for ever.
 pub const MOST_AHEAD: u64 = 60_000_000;
+/// Microseconds by which a write may be further ahead than what it follows: a peer at the bound keeps nobody from writing. Other nodes take
+/// such a write once that time has passed.
+const LEEWAY: u64 = 1_000_000;
 
 /// Time and author of a write, in the order that decides who wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,9 +26,16 @@ pub struct HybridClock {
 
 impl HybridClock {
     /// Gives the time of a write of the node itself.
-    pub fn tick(&mut self, wall: u64) -> u64 {
-        self.last = self.last.saturating_add(1).max(wall);
-        self.last
+    ///
+    /// # Errors
+    /// When the clock is so far ahead of wall time that other nodes would refuse the write.
+    pub fn tick(&mut self, wall: u64) -> Result<u64, AxcpError> {
+        let next = self.last.saturating_add(1).max(wall);
+        if next > wall.saturating_add(MOST_AHEAD + LEEWAY) {
+            return Err(AxcpError::BadDelta("the clock of this node is behind the times of the context: set it, or wait"));
+        }
+        self.last = next;
+        Ok(next)
     }
 
     /// Follows the time of another node's write.
@@ -56,18 +66,36 @@ mod tests {
     #[test]
     fn xc_11_a_clock_is_ahead_of_all_it_saw() {
         let mut clock = HybridClock::default();
-        assert_eq!((clock.tick(100), clock.tick(100), clock.tick(90)), (100, 101, 102));
+        assert_eq!((clock.tick(100), clock.tick(100), clock.tick(90)), (Ok(100), Ok(101), Ok(102)));
         clock.follow(5000, 100).unwrap();
-        assert_eq!((clock.tick(100), clock.tick(9000)), (5001, 9000));
+        assert_eq!((clock.tick(100), clock.tick(9000)), (Ok(5001), Ok(9000)));
+    }
+
+    #[test]
+    fn xc_11_no_write_is_far_ahead_of_wall_time() {
+        let hour = 3_600_000_000;
+        let mut clock = HybridClock::default();
+        assert_eq!(clock.tick(hour), Ok(hour));
+        // The wall clock was an hour ahead, and was set right.
+        assert_eq!(clock.tick(100).unwrap_err().code().number(), 6);
+        assert_eq!(clock.tick(hour), Ok(hour + 1), "a refused tick does not count");
+    }
+
+    #[test]
+    fn xc_11_a_peer_at_the_bound_stops_no_writer() {
+        let mut clock = HybridClock::default();
+        clock.follow(100 + MOST_AHEAD, 100).unwrap();
+        assert_eq!(clock.tick(100), Ok(101 + MOST_AHEAD));
     }
 
     #[test]
     fn xc_11_a_time_from_the_future_is_refused() {
         let mut clock = HybridClock::default();
         assert_eq!(clock.follow(100 + MOST_AHEAD, 100), Ok(()));
-        for bad in [0, 101 + MOST_AHEAD, u64::MAX] {
+        for bad in [0, 101 + MOST_AHEAD, 3_600_000_000, u64::MAX] {
             assert_eq!(clock.follow(bad, 100).unwrap_err().code().number(), 6);
         }
+        assert_eq!(clock.last, 100 + MOST_AHEAD, "a refused time does not count");
     }
 
     #[test]

@@ -8,14 +8,31 @@ use crate::message::{ContextGraphVersion, ContextPatch, SyncRequest, SyncSubscri
 pub struct PatchFollower {
     context_id: String,
     known: u64,
+    /// Epoch of `known`; 0: not told yet.
+    epoch: u64,
     /// First and last version behind the gap, once a patch left one.
     behind: Option<(u64, u64)>,
+    snapshot: SnapshotParts,
+    /// A patch was refused, or a snapshot was not whole.
+    lacks: bool,
+}
+
+/// Parts of a snapshot that came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct SnapshotParts {
+    /// Number of the last part, 0 before the first.
+    last: u64,
+    /// Version of the sender at which the snapshot began.
+    version: u64,
+    /// A part was refused or passed over.
+    is_torn: bool,
 }
 
 impl PatchFollower {
-    /// Begins after a version of the sender, 0 at first.
-    pub fn new(context_id: &str, known: u64) -> Self {
-        Self { context_id: context_id.to_owned(), known, behind: None }
+    /// Begins after a version of the sender, 0 at first, and its epoch, 0 where unknown.
+    pub fn new(context_id: &str, known: u64, epoch: u64) -> Self {
+        let (behind, snapshot, lacks) = (None, SnapshotParts::default(), false);
+        Self { context_id: context_id.to_owned(), known, epoch, behind, snapshot, lacks }
     }
 
     /// Gives the last version without a gap, to be kept over a restart.
@@ -23,16 +40,33 @@ impl PatchFollower {
         self.known
     }
 
-    /// Subscribes, once a connection. Whatever stood behind a gap comes again.
+    /// Gives the epoch of the known version, to be kept with the version.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Tells if all versions came that the sender is known to have.
+    pub fn is_whole(&self) -> bool {
+        self.behind.is_none() && !self.lacks
+    }
+
+    /// Subscribes to all after the known version. Whatever stood behind a gap, and what was refused, comes again.
     pub fn subscribe(&mut self) -> SyncSubscribe {
-        self.behind = None;
+        (self.behind, self.lacks) = (None, false);
         SyncSubscribe { from: Some(self.version()), ..SyncSubscribe::default() }
     }
 
-    /// Asks again for the versions of a gap, whose patches were refused before.
-    pub fn ask_again(&self) -> Option<SyncRequest> {
-        let (base, _) = self.behind?;
-        Some(SyncRequest { missing_from: Some(self.version()), to_version: base })
+    /// Notes that a patch was not applied.
+    pub fn note_refused(&mut self, patch: &ContextPatch) {
+        self.lacks = true;
+        if patch.is_part {
+            self.snapshot.is_torn = true;
+        }
+    }
+
+    /// Notes that something was refused which may have been a patch.
+    pub fn note_unread(&mut self) {
+        (self.lacks, self.snapshot.is_torn) = (true, true);
     }
 
     /// Notes the versions of an applied patch. Gives a request when a gap opens, and no second one for the same gap.
@@ -43,15 +77,16 @@ impl PatchFollower {
         if patch.context_id != self.context_id {
             return Err(AxcpError::Context);
         }
+        let last = if patch.is_part { 0 } else { last_of(patch)? };
+        self.note_epoch(patch.epoch);
         if patch.is_part {
+            self.snapshot.add(patch.part, patch.new_version);
             return Ok(None);
         }
         let base = patch.base_version;
-        let last = last_of(patch)?;
-        if base == 0 && patch.new_version != 0 {
-            // A snapshot: whatever was known before, the sender goes on from here.
-            self.known = last;
-            self.behind = None;
+        let is_snapshot = base == 0 && patch.new_version != 0 && (patch.part != 0 || self.snapshot.last == 0);
+        if is_snapshot {
+            self.end_snapshot(patch.part, last);
             return Ok(None);
         }
         if base > self.known {
@@ -62,6 +97,28 @@ impl PatchFollower {
             self.known = self.known.max(last);
         }
         Ok(None)
+    }
+
+    /// Notes the epoch of a patch. In another epoch a version means nothing: the sender has lost what it had, and counts anew.
+    fn note_epoch(&mut self, epoch: u64) {
+        if epoch == 0 || epoch == self.epoch {
+            return;
+        }
+        if self.epoch != 0 {
+            (self.known, self.behind) = (0, None);
+        }
+        self.epoch = epoch;
+    }
+
+    /// Notes the last part of a snapshot. A snapshot that is not whole counts for nothing, and is asked for again.
+    fn end_snapshot(&mut self, part: u64, version: u64) {
+        self.snapshot.add(part, version);
+        if std::mem::take(&mut self.snapshot).is_torn {
+            self.lacks = true;
+        } else {
+            // Whatever was known before, the sender goes on from here.
+            (self.known, self.behind, self.lacks) = (version, None, false);
+        }
     }
 
     /// Notes a patch behind a gap. A second gap behind the first is found by the next patch after the first is filled.
@@ -81,7 +138,18 @@ impl PatchFollower {
     }
 
     fn version(&self) -> ContextGraphVersion {
-        ContextGraphVersion { context_id: self.context_id.clone(), version: self.known }
+        ContextGraphVersion { context_id: self.context_id.clone(), version: self.known, epoch: self.epoch }
+    }
+}
+
+impl SnapshotParts {
+    /// Adds a part. The first of numbered parts begins anew, and a sender without numbers is believed to leave none out.
+    fn add(&mut self, part: u64, version: u64) {
+        if part == 1 {
+            *self = Self { version, ..Self::default() };
+        }
+        self.is_torn |= part != 0 && (part != self.last.saturating_add(1) || version != self.version);
+        self.last = part;
     }
 }
 
@@ -115,13 +183,13 @@ mod tests {
     }
 
     fn request(from: u64, to_version: u64) -> SyncRequest {
-        SyncRequest { missing_from: Some(ContextGraphVersion { context_id: "chat".into(), version: from }), to_version }
+        SyncRequest { missing_from: Some(ContextGraphVersion { context_id: "chat".into(), version: from, epoch: 0 }), to_version }
     }
 
     /// The picture of 6.4: subscribed at 42, then 43 to 45, and 46 to 48 after a pause.
     #[test]
     fn xc_12_versions_advance_by_one_an_operation() {
-        let mut follower = PatchFollower::new("chat", 42);
+        let mut follower = PatchFollower::new("chat", 42, 0);
         assert_eq!(follower.subscribe().from.unwrap().version, 42);
         assert_eq!((follower.note(&patch(42, 3)), follower.known()), (Ok(None), 45));
         assert_eq!((follower.note(&patch(45, 3)), follower.known()), (Ok(None), 48));
@@ -129,7 +197,7 @@ mod tests {
 
     #[test]
     fn xc_12_a_gap_is_asked_for_once() {
-        let mut follower = PatchFollower::new("chat", 42);
+        let mut follower = PatchFollower::new("chat", 42, 0);
         assert_eq!(follower.note(&patch(45, 1)), Ok(Some(request(42, 45))));
         assert_eq!((follower.note(&patch(46, 2)), follower.known()), (Ok(None), 42));
         assert_eq!((follower.note(&patch(42, 3)), follower.known()), (Ok(None), 48));
@@ -138,7 +206,7 @@ mod tests {
 
     #[test]
     fn xc_12_a_snapshot_is_known_with_its_last_part() {
-        let mut follower = PatchFollower::new("chat", 42);
+        let mut follower = PatchFollower::new("chat", 42, 0);
         let part = ContextPatch { is_part: true, ..patch(0, 3) };
         assert_eq!((follower.note(&part), follower.known()), (Ok(None), 42));
         let last = ContextPatch { new_version: 17, ..patch(0, 2) };
@@ -150,28 +218,90 @@ mod tests {
     }
 
     #[test]
-    fn xc_12_a_refused_gap_is_asked_for_again() {
-        let mut follower = PatchFollower::new("chat", 42);
-        assert_eq!(follower.ask_again(), None);
+    fn xc_12_a_refused_patch_is_lacking_until_asked_for() {
+        let mut follower = PatchFollower::new("chat", 42, 0);
+        assert!(follower.is_whole());
+        follower.note_refused(&patch(42, 1));
+        assert!(!follower.is_whole());
+        assert_eq!((follower.subscribe().from.unwrap().version, follower.is_whole()), (42, true));
         follower.note(&patch(45, 1)).unwrap();
-        assert_eq!(follower.ask_again(), Some(request(42, 45)));
-        follower.note(&patch(42, 3)).unwrap();
-        assert_eq!(follower.ask_again(), None);
+        assert!(!follower.is_whole(), "there is a gap");
+    }
+
+    /// Delivers a snapshot of version 9 in `count` numbered parts and the last, but for those refused or lost.
+    fn snapshot(follower: &mut PatchFollower, count: u64, refused: Option<u64>, lost: Option<u64>) {
+        for number in 1..=count {
+            let part = ContextPatch { is_part: true, part: number, new_version: 9, ..patch(0, 1) };
+            if refused == Some(number) {
+                follower.note_refused(&part);
+            } else if lost != Some(number) {
+                follower.note(&part).unwrap();
+            }
+        }
+        follower.note(&ContextPatch { new_version: 9, part: count + 1, ..patch(0, 0) }).unwrap();
+    }
+
+    #[test]
+    fn xc_12_a_torn_snapshot_counts_for_nothing() {
+        let whole = |count, refused, lost| {
+            let mut follower = PatchFollower::new("chat", 4, 0);
+            snapshot(&mut follower, count, refused, lost);
+            (follower.known(), follower.is_whole())
+        };
+        for count in 0..4 {
+            assert_eq!(whole(count, None, None), (9, true));
+            for gone in 1..=count {
+                assert_eq!(whole(count, Some(gone), None), (4, false), "part {gone} of {count} is refused");
+                assert_eq!(whole(count, None, Some(gone)), (4, false), "part {gone} of {count} is lost");
+            }
+        }
+        let mut follower = PatchFollower::new("chat", 4, 0);
+        snapshot(&mut follower, 3, Some(2), None);
+        follower.subscribe();
+        snapshot(&mut follower, 3, None, None);
+        assert_eq!((follower.known(), follower.is_whole()), (9, true), "the next one is whole");
+    }
+
+    #[test]
+    fn xc_12_parts_of_two_snapshots_make_none() {
+        let mut follower = PatchFollower::new("chat", 4, 0);
+        follower.note(&ContextPatch { is_part: true, part: 1, new_version: 8, ..patch(0, 1) }).unwrap();
+        follower.note(&ContextPatch { part: 2, new_version: 9, ..patch(0, 0) }).unwrap();
+        assert_eq!((follower.known(), follower.is_whole()), (4, false));
+    }
+
+    #[test]
+    fn xc_12_an_unnumbered_part_may_not_be_refused_either() {
+        let mut follower = PatchFollower::new("chat", 4, 0);
+        follower.note_refused(&ContextPatch { is_part: true, ..patch(0, 1) });
+        follower.note(&ContextPatch { is_part: true, ..patch(0, 1) }).unwrap();
+        follower.note(&ContextPatch { new_version: 9, ..patch(0, 0) }).unwrap();
+        assert_eq!((follower.known(), follower.is_whole()), (4, false));
+    }
+
+    #[test]
+    fn xc_12_another_epoch_makes_versions_unknown() {
+        let mut follower = PatchFollower::new("chat", 42, 0);
+        follower.note(&ContextPatch { epoch: 7, ..patch(42, 1) }).unwrap();
+        assert_eq!((follower.known(), follower.epoch()), (43, 7), "the first epoch told is that of the known version");
+        let asked = follower.note(&ContextPatch { epoch: 8, ..patch(43, 1) }).unwrap().unwrap();
+        assert_eq!((asked.missing_from.unwrap().version, asked.to_version), (0, 43));
+        assert_eq!((follower.known(), follower.epoch()), (0, 8));
     }
 
     #[test]
     fn xc_12_versions_beyond_numbers_are_refused() {
-        let mut follower = PatchFollower::new("chat", 42);
+        let mut follower = PatchFollower::new("chat", 42, 0);
         assert!(matches!(follower.note(&patch(u64::MAX, 1)), Err(AxcpError::Malformed(_))));
         assert_eq!(follower.note(&ContextPatch::default()), Err(AxcpError::Context));
-        assert_eq!(follower, PatchFollower::new("chat", 42));
+        assert_eq!(follower, PatchFollower::new("chat", 42, 0));
     }
 
     proptest! {
         /// Any patches are lost, repeated and out of order; each request is answered, and the next patch shows the next gap.
         #[test]
         fn xc_12_no_version_is_known_before_it_came(steps in prop::collection::vec((0_u64..60, 1_usize..6, any::<bool>()), 0..40)) {
-            let mut follower = PatchFollower::new("chat", 0);
+            let mut follower = PatchFollower::new("chat", 0, 0);
             let mut came = [false; 200];
             let mut deliver = |follower: &mut PatchFollower, base: u64, count: usize| {
                 let first = usize::try_from(base).unwrap();

@@ -30,7 +30,7 @@ pub fn read_version(version: u64, text: &[u8]) -> Result<ContextVersion, AxcpErr
     let kept = KeptVersion::decode(text).ok();
     let (op, merged) =
         kept.and_then(|kept| Some((kept.op?, kept.merged))).ok_or(AxcpError::Malformed("a kept version has no operation"))?;
-    Ok(ContextVersion { version, stamp: WriteStamp { ts: op.ts, node: op.node_id.as_str().into() }, merged, op })
+    Ok(ContextVersion { version, stamp: WriteStamp { ts: op.ts, node: op.node_id.as_str().into() }, merged, op, via: None })
 }
 
 /// Writes a snapshot.
@@ -60,7 +60,8 @@ mod tests {
         late.ops[0].path = "/b".into();
         replica.apply(&late, "x", 5).unwrap();
         for version in replica.history() {
-            assert_eq!(read_version(version.version, &write_version(version)).as_ref(), Ok(version));
+            let kept = ContextVersion { via: None, ..version.clone() };
+            assert_eq!(read_version(version.version, &write_version(version)), Ok(kept));
         }
         assert_eq!(replica.history().last().unwrap().merged, Some(0));
         assert_eq!(read_snapshot(write_snapshot(&replica.snapshot()).into()), Ok(replica.snapshot()));

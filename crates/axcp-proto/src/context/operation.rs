@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use json::{Duplicates, Members};
+use json::Duplicates;
 
 use super::clock::WriteStamp;
 use super::path::{ContextPath, MOST_LEVELS, MOST_POINTER, TOO_DEEP, TOO_LONG};
-use super::tree::{NODE, RegisterNode, RegisterValue, RegisterWrite};
+use super::tree::{RegisterNode, RegisterValue, RegisterWrite, most_held};
+use super::value::ValueWalk;
 use crate::error::AxcpError;
-use crate::gzip::{pack, unpack};
+use crate::gzip::{MOST_UNPACKED, pack, unpack};
 use crate::message::{DeltaKind, DeltaOp};
 
 /// Bytes of the longest id of a context or a node.
 pub const MOST_ID: usize = 256;
-/// Bytes of the data of all operations of a patch, unpacked: short data may stand for much.
-pub const MOST_UNPACKED: usize = 2 * 1024 * 1024;
 
 /// Writes that an operation stands for.
 pub(super) struct OpWrites {
@@ -50,12 +49,13 @@ impl OpWrites {
         check_id(&node)?;
         let stamp = WriteStamp { ts: op.ts, node };
         let text = if kind == DeltaKind::Remove { Bytes::new() } else { json_of(&op.data, path.parts().len())? };
-        let inside = TextShape::read(&text);
-        if op.path.len() + inside.longest > MOST_POINTER {
+        let mut inside = TextShape::default();
+        inside.read(&mut ValueWalk::new(&text), op.path.len());
+        if inside.longest > MOST_POINTER {
             return Err(TOO_LONG);
         }
-        let parts: usize = path.parts().iter().map(|part| NODE + part.len()).sum();
-        let growth = parts + inside.members * NODE + text.len();
+        let names: usize = path.parts().iter().map(String::len).sum();
+        let growth = most_held(path.parts().len() + inside.members, names + text.len(), stamp.node.len());
         Ok(Self { path, stamp, op: kind, text, growth })
     }
 
@@ -75,47 +75,56 @@ impl OpWrites {
     /// Joins the writes to a tree. Tells if any register changed.
     pub(super) fn join(&self, tree: &mut RegisterNode) -> bool {
         let path: Vec<&str> = self.path.parts().iter().map(String::as_str).collect();
-        match self.op {
-            DeltaKind::Add | DeltaKind::Replace => self.place(tree, &path, &self.text),
-            DeltaKind::Remove => self.set(tree, &path, &RegisterValue::Removed, true),
-            DeltaKind::Merge if self.text.starts_with(b"{") => self.merge(tree, &path, &self.text),
-            DeltaKind::Merge => self.place(tree, &path, &self.text),
-        }
+        let removes = self.op == DeltaKind::Remove;
+        tree.join(&path, &self.stamp, !removes, |node, floor| match self.op {
+            DeltaKind::Remove => self.set(node, &RegisterValue::Removed, floor),
+            DeltaKind::Add | DeltaKind::Replace => self.place(node, &mut ValueWalk::new(&self.text), floor),
+            DeltaKind::Merge => self.merge(node, &mut ValueWalk::new(&self.text), floor),
+        })
     }
 
-    fn set(&self, tree: &mut RegisterNode, path: &[&str], value: &RegisterValue, is_cover: bool) -> bool {
-        tree.join(path, RegisterWrite { stamp: &self.stamp, value, is_cover })
+    /// Puts a single value in the place of all below.
+    fn set(&self, node: &mut RegisterNode, value: &RegisterValue, floor: Option<&WriteStamp>) -> bool {
+        node.set(RegisterWrite { stamp: &self.stamp, value, is_cover: true }, floor)
     }
 
-    /// Puts a value in the place of all below.
-    fn place(&self, tree: &mut RegisterNode, path: &[&str], text: &Bytes) -> bool {
-        if !text.starts_with(b"{") {
-            return self.set(tree, path, &RegisterValue::Plain(Bytes::copy_from_slice(text)), true);
+    /// Puts a value and its members in the place of all below.
+    fn place(&self, node: &mut RegisterNode, walk: &mut ValueWalk<'_>, floor: Option<&WriteStamp>) -> bool {
+        if let Some(text) = walk.enter() {
+            return self.set(node, &RegisterValue::Plain(text.into()), floor);
         }
-        let is_changed = self.set(tree, path, &RegisterValue::Object, true);
-        self.members(text, |name, value| {
-            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
-            self.place(tree, &path, value)
-        }) || is_changed
+        let is_changed = self.set(node, &RegisterValue::Object, floor);
+        self.members(node, walk, floor, Self::place) || is_changed
     }
 
     /// Puts members beside those already there; null removes a member (RFC 7396).
-    fn merge(&self, tree: &mut RegisterNode, path: &[&str], text: &Bytes) -> bool {
-        let is_changed = self.set(tree, path, &RegisterValue::Object, false);
-        self.members(text, |name, value| {
-            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
-            match value.first() {
-                Some(b'{') => self.merge(tree, &path, value),
-                Some(b'n') => self.set(tree, &path, &RegisterValue::Removed, true),
-                _ => self.place(tree, &path, value),
-            }
-        }) || is_changed
+    fn merge(&self, node: &mut RegisterNode, walk: &mut ValueWalk<'_>, floor: Option<&WriteStamp>) -> bool {
+        if let Some(text) = walk.enter() {
+            let value = if text == b"null" && walk.is_inside() { RegisterValue::Removed } else { RegisterValue::Plain(text.into()) };
+            return self.set(node, &value, floor);
+        }
+        let object = RegisterWrite { stamp: &self.stamp, value: &RegisterValue::Object, is_cover: false };
+        let is_changed = node.set(object, floor);
+        self.members(node, walk, floor, Self::merge) || is_changed
     }
 
-    /// Joins each member, and tells if any changed.
-    fn members(&self, text: &Bytes, mut join: impl FnMut(&str, &Bytes) -> bool) -> bool {
-        let members = Members::again(text);
-        members.iter().fold(false, |changed, (name, value)| join(&name, &text.slice_ref(value)) || changed)
+    /// Joins each member of the object at this place, and tells if any changed.
+    fn members(
+        &self,
+        node: &mut RegisterNode,
+        walk: &mut ValueWalk<'_>,
+        floor: Option<&WriteStamp>,
+        join: fn(&Self, &mut RegisterNode, &mut ValueWalk<'_>, Option<&WriteStamp>) -> bool,
+    ) -> bool {
+        let mut is_changed = false;
+        while let Some(name) = walk.member() {
+            let joined = node.join_below(&name, &self.stamp, floor, |below, floor| join(self, below, walk, floor));
+            match joined {
+                Some(changed) => is_changed |= changed,
+                None => walk.skip(),
+            }
+        }
+        is_changed
     }
 }
 
@@ -125,7 +134,7 @@ pub(super) fn op_of(path: &[&str], write: RegisterWrite<'_>) -> DeltaOp {
         (RegisterValue::Removed, _) => (DeltaKind::Remove, Bytes::new()),
         (RegisterValue::Object, true) => (DeltaKind::Replace, Bytes::from_static(b"{}")),
         (RegisterValue::Object, false) => (DeltaKind::Merge, Bytes::from_static(b"{}")),
-        (RegisterValue::Plain(text), _) => (DeltaKind::Replace, pack(text.clone())),
+        (RegisterValue::Plain(text), _) => (DeltaKind::Replace, pack(Bytes::copy_from_slice(text))),
     };
     let WriteStamp { ts, node } = write.stamp;
     DeltaOp { op: op.into(), path: ContextPath::write(path), data, ts: *ts, node_id: node.as_ref().to_owned() }
@@ -162,17 +171,17 @@ struct TextShape {
 }
 
 impl TextShape {
-    /// Reads valid JSON.
-    fn read(text: &[u8]) -> Self {
-        let mut shape = Self::default();
-        if text.starts_with(b"{") {
-            for (name, value) in Members::again(text).iter() {
-                let inside = Self::read(value);
-                shape.longest = shape.longest.max(ContextPath::write(&[name]).len() + inside.longest);
-                shape.members += 1 + inside.members;
-            }
+    /// Reads the value at a place of valid JSON, which stands under a pointer of `above` bytes.
+    fn read(&mut self, walk: &mut ValueWalk<'_>, above: usize) {
+        self.longest = self.longest.max(above);
+        if walk.enter().is_some() {
+            return;
         }
-        shape
+        while let Some(name) = walk.member() {
+            let escaped = name.bytes().filter(|byte| matches!(byte, b'~' | b'/')).count();
+            self.members += 1;
+            self.read(walk, above + 1 + name.len() + escaped);
+        }
     }
 }
 

@@ -3,23 +3,48 @@
 //! Messages are made when a connection has room for one, from the versions and registers held anyway. A slow peer holds nothing here but
 //! numbers, and gets many changes in one patch.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::again::AskAgain;
 use super::follow::{PatchFollower, check_versions};
 use super::part::parts_of;
 use super::replica::{ContextVersion, Replica};
 use super::retry::RetryBuffer;
-use crate::envelope::MOST_OPS;
+use super::subscriber::{ContextFilter, Subscriber};
 use crate::error::AxcpError;
-use crate::message::{ContextInvalidation, ContextPatch, DeltaKind, DeltaOp, EnvelopePayload, RetryEnvelope, SyncRequest, SyncSubscribe};
+use crate::message::{
+    ContextGraphVersion, ContextInvalidation, ContextPatch, DeltaKind, DeltaOp, EnvelopePayload, SyncRequest, SyncSubscribe,
+};
+
+/// Bytes of the filters of all peers of a context.
+pub const MOST_FILTERS_HELD: usize = 1024 * 1024;
+
+/// A moment on the two clocks of a caller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ContextMoment {
+    /// Microseconds of wall time.
+    pub wall: u64,
+    /// Milliseconds of a clock that only goes forward.
+    pub now: u64,
+}
+
+/// Versions of a peer that came without a gap, as kept over a restart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KnownVersion {
+    pub version: u64,
+    /// 0: the peer has not told.
+    pub epoch: u64,
+}
 
 /// A context, and the peers that share it.
 #[derive(Debug)]
 pub struct SharedContext {
     replica: Replica,
+    /// Epoch of the versions, told to peers with each patch.
+    epoch: u64,
     /// Last version on the disk; no later one is sent.
     kept: u64,
     /// Milliseconds for which patches are kept for a peer that is away.
@@ -32,12 +57,16 @@ pub struct SharedContext {
 pub struct PeerProgress {
     /// Last version of the peer that came without a gap.
     pub known: u64,
+    /// Epoch of the known version, 0 where the peer has not told.
+    pub epoch: u64,
     /// Last version sent; `None`: the peer is away, or does not subscribe.
     pub sent: Option<u64>,
     /// Kept patches dropped at the end of their time.
     pub expired: u64,
     /// Kept patches dropped for want of room.
     pub displaced: u64,
+    /// Something of the peer was refused or did not come, and is asked for again.
+    pub lacks: bool,
 }
 
 /// A peer of one context.
@@ -48,47 +77,24 @@ struct ContextPeer {
     /// The peer subscribed at least once, so that patches are kept for it.
     has_subscribed: bool,
     subscriber: Option<Subscriber>,
-    /// Set to ask again for what found no room.
-    asks: bool,
-}
-
-/// A peer that wants versions, while it is here.
-#[derive(Debug)]
-struct Subscriber {
-    filter: ContextFilter,
-    retries: VecDeque<RetryEnvelope>,
-    /// Versions of a gap, still to be sent again.
-    gap: Option<(u64, u64)>,
-    /// Segment sent last, and the version of the whole.
-    snapshot: Option<(Option<String>, u64)>,
-    parts: VecDeque<ContextPatch>,
-    sent: u64,
-    /// Version at the time of subscribing: the peer may lack its own writes up to here, and none later.
-    began: u64,
-}
-
-/// Filter of a subscription.
-#[derive(Debug, Clone, Default)]
-struct ContextFilter {
-    prefixes: Vec<String>,
-    tags: Vec<String>,
-    after_ts: u64,
+    again: AskAgain,
 }
 
 impl SharedContext {
-    /// Makes the shared form of a replica that is on the disk, with its peers and the version last known of each.
-    pub fn new(mut replica: Replica, ttl_ms: u32, peers: impl IntoIterator<Item = (Arc<str>, u64)>) -> Self {
+    /// Makes the shared form of a replica that is on the disk, with its peers and the version last known of each. `epoch` is a random number
+    /// other than 0, drawn once for all versions from the first on.
+    pub fn new(mut replica: Replica, epoch: u64, ttl_ms: u32, peers: impl IntoIterator<Item = (Arc<str>, KnownVersion)>) -> Self {
         let kept = replica.version();
         replica.note_kept(kept);
-        let peer = |known| ContextPeer {
-            follower: PatchFollower::new(replica.context_id(), known),
+        let peer = |known: KnownVersion| ContextPeer {
+            follower: PatchFollower::new(replica.context_id(), known.version, known.epoch),
             retry: RetryBuffer::default(),
             has_subscribed: false,
             subscriber: None,
-            asks: false,
+            again: AskAgain::default(),
         };
         let peers = peers.into_iter().map(|(name, known)| (name, peer(known))).collect();
-        Self { replica, kept, ttl_ms, peers }
+        Self { replica, epoch, kept, ttl_ms, peers }
     }
 
     /// Gives the replica.
@@ -100,9 +106,11 @@ impl SharedContext {
     pub fn progress(&self, peer: &str) -> PeerProgress {
         self.peers.get(peer).map_or_else(PeerProgress::default, |peer| PeerProgress {
             known: peer.follower.known(),
-            sent: peer.subscriber.as_ref().map(|subscriber| subscriber.sent),
+            epoch: peer.follower.epoch(),
+            sent: peer.subscriber.as_ref().map(Subscriber::sent),
             expired: peer.retry.expired(),
             displaced: peer.retry.displaced(),
+            lacks: !peer.follower.is_whole(),
         })
     }
 
@@ -112,7 +120,7 @@ impl SharedContext {
     /// When the peer does not share the context.
     pub fn greet(&mut self, peer: &str) -> Result<EnvelopePayload, AxcpError> {
         let peer = self.peer(peer)?;
-        peer.subscriber = None;
+        (peer.subscriber, peer.again) = (None, AskAgain::default());
         Ok(EnvelopePayload::SyncSubscribe(peer.follower.subscribe()))
     }
 
@@ -123,21 +131,28 @@ impl SharedContext {
         }
     }
 
-    /// Begins to send versions to a peer, kept patches first. `now`: milliseconds of the clock of [`SharedContext::note_kept`].
+    /// Begins to send versions to a peer, kept patches first. `now`: milliseconds, as in [`ContextMoment`].
     ///
     /// # Errors
-    /// When the peer does not share the context.
+    /// When the peer does not share the context, or the filters have more bytes than a node holds.
     pub fn subscribe(&mut self, peer: &str, wish: SyncSubscribe, now: u64) -> Result<(), AxcpError> {
-        let (kept, from) = (self.kept, wish.from.map_or(0, |from| from.version));
-        let peer = self.peer(peer)?;
-        let (retries, sent) = replayed(peer.retry.replay(now), from);
-        peer.has_subscribed = true;
-        let filter = ContextFilter { prefixes: wish.prefixes, tags: wish.tags, after_ts: wish.after_ts };
-        // Patches were kept without a filter.
-        let (retries, sent) = if filter.is_open() { (retries, sent) } else { (VecDeque::new(), from) };
-        let (gap, snapshot, parts) = (None, None, VecDeque::new());
-        peer.subscriber = Some(Subscriber { filter, retries, gap, snapshot, parts, sent, began: kept });
+        let from = wish.from.as_ref().map_or(0, |from| if self.is_ours(from) { from.version } else { 0 });
+        let began = self.replica.version();
+        let filter = ContextFilter::read(wish)?;
+        let others = self.peers.iter().filter(|(name, _)| &***name != peer).filter_map(|(_, other)| other.subscriber.as_ref());
+        let held: usize = others.map(Subscriber::filter_bytes).sum();
+        if held + filter.bytes() > MOST_FILTERS_HELD {
+            return Err(AxcpError::TooLarge { what: "the bytes of the filters of all peers", most: MOST_FILTERS_HELD });
+        }
+        let at = self.peer(peer)?;
+        at.has_subscribed = true;
+        at.subscriber = Some(Subscriber::new(filter, at.retry.replay(now), from, began));
         Ok(())
+    }
+
+    /// Tells if a version counts in the epoch of this node.
+    fn is_ours(&self, version: &ContextGraphVersion) -> bool {
+        version.epoch == 0 || version.epoch == self.epoch
     }
 
     /// Sends the versions of a gap again.
@@ -145,28 +160,41 @@ impl SharedContext {
     /// # Errors
     /// When the peer does not subscribe, or the versions are not held any more.
     pub fn request(&mut self, peer: &str, wish: &SyncRequest) -> Result<(), AxcpError> {
-        let from = wish.missing_from.as_ref().map_or(0, |from| from.version);
+        let from = wish.missing_from.as_ref().map_or(0, |from| if self.is_ours(from) { from.version } else { u64::MAX });
         self.replica.check_range(from, wish.to_version)?;
         let kept = self.kept;
         let subscriber = self.peer(peer)?.subscriber.as_mut();
         let subscriber = subscriber.ok_or(AxcpError::Malformed("versions are asked for without a subscription"))?;
-        let (first, last) = subscriber.gap.unwrap_or((from, wish.to_version));
-        subscriber.gap = Some((first.min(from), last.max(wish.to_version).min(kept)));
+        subscriber.fill(from, wish.to_version.min(kept));
         Ok(())
     }
 
-    /// Applies a patch of a peer. Gives the request for a gap that the patch showed.
+    /// Applies a patch of a peer. Gives the request for a gap that the patch showed. What is refused is asked for again after a pause.
     ///
     /// # Errors
     /// When the peer does not share the context, or the patch is refused.
-    pub fn patch(&mut self, peer: &str, patch: &ContextPatch, wall: u64) -> Result<Option<EnvelopePayload>, AxcpError> {
+    pub fn patch(&mut self, peer: &str, patch: &ContextPatch, at: ContextMoment) -> Result<Option<EnvelopePayload>, AxcpError> {
         self.peer(peer)?;
         // What is applied can't be refused any more.
-        check_versions(patch)?;
-        self.replica.apply(patch, peer, wall)?;
-        let asked = self.peer(peer)?.follower.note(patch)?;
+        let applied = check_versions(patch).and_then(|()| self.replica.apply(patch, peer, at.wall));
+        let sender = self.peer(peer)?;
+        if let Err(refused) = applied {
+            sender.follower.note_refused(patch);
+            sender.again.plan(at.now);
+            return Err(refused);
+        }
+        let asked = sender.follower.note(patch)?;
+        sender.settle(at.now);
         self.ask_for_refused();
         Ok(asked.map(EnvelopePayload::SyncRequest))
+    }
+
+    /// Notes that an envelope of a peer was refused unread: it may have held a patch.
+    pub fn note_unread(&mut self, peer: &str, now: u64) {
+        if let Some(peer) = self.peers.get_mut(peer) {
+            peer.follower.note_unread();
+            peer.again.plan(now);
+        }
     }
 
     /// Removes what a peer says is revoked or expired.
@@ -214,20 +242,25 @@ impl SharedContext {
         self.replica.note_kept(version);
     }
 
-    /// Makes the next message for a peer that is here; `None`: there is nothing to send now.
-    pub fn next(&mut self, peer: &str) -> Option<EnvelopePayload> {
-        let (replica, kept) = (&self.replica, self.kept);
+    /// Makes the next message for a peer that is here; `None`: there is nothing to send now. `now`: milliseconds, as in [`ContextMoment`].
+    pub fn next(&mut self, peer: &str, now: u64) -> Option<EnvelopePayload> {
+        let (replica, kept, epoch) = (&self.replica, self.kept, self.epoch);
         let at = self.peers.get_mut(peer)?;
-        if std::mem::take(&mut at.asks)
-            && let Some(asked) = at.follower.ask_again()
-        {
-            return Some(EnvelopePayload::SyncRequest(asked));
+        if at.again.take_due(now) {
+            return Some(EnvelopePayload::SyncSubscribe(at.follower.subscribe()));
         }
         let subscriber = at.subscriber.as_mut()?;
-        if let Some(retry) = subscriber.retries.pop_front() {
+        if let Some(mut retry) = subscriber.next_retry() {
+            retry.buffered_patches.iter_mut().for_each(|patch| patch.epoch = epoch);
             return Some(EnvelopePayload::Retry(retry));
         }
-        subscriber.next(replica, kept, peer).map(EnvelopePayload::ContextPatch)
+        let patch = subscriber.next(replica, kept, peer)?;
+        Some(EnvelopePayload::ContextPatch(ContextPatch { epoch, ..patch }))
+    }
+
+    /// Gives the time at which a peer is asked again, in milliseconds; `None`: nothing is lacking.
+    pub fn due(&self, peer: &str) -> Option<u64> {
+        self.peers.get(peer)?.again.due()
     }
 
     fn peer(&mut self, name: &str) -> Result<&mut ContextPeer, AxcpError> {
@@ -236,113 +269,20 @@ impl SharedContext {
 
     fn ask_for_refused(&mut self) {
         if self.replica.has_room_again() {
-            self.peers.values_mut().for_each(|peer| peer.asks = true);
+            self.peers.values_mut().for_each(|peer| peer.again.hurry());
         }
     }
 }
 
-impl Subscriber {
-    fn next(&mut self, replica: &Replica, kept: u64, peer: &str) -> Option<ContextPatch> {
-        if let Some((from, to)) = self.gap {
-            let patch = self.versions(replica, from, to, None);
-            let reached = patch.as_ref().map_or(to, reached);
-            self.gap = (reached < to).then_some((reached, to));
-            return patch;
-        }
-        if let Some(part) = self.parts.pop_front() {
-            return Some(part);
-        }
-        let is_held = self.sent <= kept && replica.check_range(self.sent, self.sent).is_ok();
-        if !is_held && self.snapshot.is_none() {
-            self.snapshot = Some((None, kept));
-        }
-        if let Some((after, version)) = self.snapshot.take() {
-            return Some(self.part(replica, after.as_deref(), version));
-        }
-        let patch = self.versions(replica, self.sent, kept, Some(peer))?;
-        self.sent = reached(&patch);
-        Some(patch)
-    }
-
-    /// Makes the next part of a snapshot. The last part has no operations, and makes the version known.
-    fn part(&mut self, replica: &Replica, after: Option<&str>, version: u64) -> ContextPatch {
-        let last = || ContextPatch { context_id: replica.context_id().to_owned(), new_version: version, ..ContextPatch::default() };
-        let Some((segment, parts)) = replica.snapshot_after(after) else {
-            self.sent = version;
-            return last();
-        };
-        self.snapshot = Some((Some(segment), version));
-        let filter = &self.filter;
-        let filtered = parts.into_iter().map(|mut part| {
-            part.ops.retain(|op| filter.admits(op));
-            part
-        });
-        self.parts = filtered.collect();
-        let nothing = || ContextPatch { is_part: true, new_version: 0, ..last() };
-        self.parts.pop_front().unwrap_or_else(nothing)
-    }
-
-    /// Makes a patch of as many versions as fit an envelope. `but`: an author whose own new writes are left out.
-    fn versions(&self, replica: &Replica, from: u64, to: u64, but: Option<&str>) -> Option<ContextPatch> {
-        let some = to.min(from.saturating_add(u64::try_from(MOST_OPS).unwrap_or(u64::MAX)));
-        let mut patch = parts_of(replica.range(from, some).ok()?).into_iter().next()?;
-        let before = patch.ops.len();
-        let after = reached(&patch);
-        let mut version = from;
-        patch.ops.retain(|op| {
-            version += 1;
-            let is_own = version > self.began && but == Some(op.node_id.as_str());
-            !is_own && self.filter.admits(op)
-        });
-        if patch.ops.len() != before {
-            patch.new_version = after;
-        }
-        Some(patch)
-    }
-}
-
-impl ContextFilter {
-    fn is_open(&self) -> bool {
-        self.prefixes.is_empty() && self.tags.is_empty() && self.after_ts == 0
-    }
-
-    fn admits(&self, op: &DeltaOp) -> bool {
-        let below = |prefix: &String| {
-            let (path, prefix) = (op.path.as_str(), prefix.trim_end_matches('/'));
-            let is_inside =
-                |outer: &str, inner: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            // A write above the prefix changes what stands below.
-            is_inside(prefix, path) || is_inside(path, prefix)
-        };
-        let is_below = self.prefixes.is_empty() || self.prefixes.iter().any(below);
-        let is_tagged = self.tags.is_empty() || op.path.split('/').any(|part| self.tags.iter().any(|tag| tag == part));
-        is_below && is_tagged && (self.after_ts == 0 || op.ts > self.after_ts)
-    }
-}
-
-/// Gives the version of the sender after a patch made here.
-fn reached(patch: &ContextPatch) -> u64 {
-    let count = u64::try_from(patch.ops.len()).unwrap_or(u64::MAX);
-    patch.new_version.max(patch.base_version.saturating_add(count))
-}
-
-/// Chooses the kept patches that go on from version `from` without a gap, and gives the version after them.
-fn replayed(kept: Vec<RetryEnvelope>, from: u64) -> (VecDeque<RetryEnvelope>, u64) {
-    let mut sent = from;
-    let mut chosen = VecDeque::new();
-    for RetryEnvelope { buffered_patches, ttl_ms } in kept {
-        let mut patches = Vec::new();
-        for patch in buffered_patches {
-            if patch.base_version <= sent && reached(&patch) > sent {
-                sent = reached(&patch);
-                patches.push(patch);
-            }
-        }
-        if !patches.is_empty() {
-            chosen.push_back(RetryEnvelope { buffered_patches: patches, ttl_ms });
+impl ContextPeer {
+    /// Plans to ask for what is lacking, or forgets the plan.
+    fn settle(&mut self, now: u64) {
+        if self.follower.is_whole() {
+            self.again = AskAgain::default();
+        } else {
+            self.again.plan(now);
         }
     }
-    (chosen, sent)
 }
 
 #[cfg(test)]

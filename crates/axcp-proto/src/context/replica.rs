@@ -19,9 +19,9 @@ use crate::gzip::{MOST_DATA, pack};
 use crate::message::{ContextPatch, DeltaKind, DeltaOp};
 
 /// Bytes of the registers of a segment, removed ones included.
-pub const MOST_SEGMENT: usize = 16 * MOST_DATA;
+pub const MOST_SEGMENT: usize = 64 * MOST_DATA;
 /// Bytes of the registers of a context.
-pub const MOST_CONTEXT: usize = 16 * 1024 * 1024;
+pub const MOST_CONTEXT: usize = 32 * 1024 * 1024;
 /// Bytes of the operations kept for those who come back.
 pub const MOST_JOURNAL: usize = 4 * 1024 * 1024;
 
@@ -35,6 +35,8 @@ pub struct ContextVersion {
     pub merged: Option<u64>,
     /// The operation, with its author.
     pub op: DeltaOp,
+    /// Peer whose connection brought the operation in this run; not kept.
+    pub via: Option<Arc<str>>,
 }
 
 /// A context at one node.
@@ -90,16 +92,17 @@ impl Replica {
     /// Writes as this node: kinds, paths and JSON texts, all or none. Gives the patch for the others.
     ///
     /// # Errors
-    /// When an operation breaks a rule, goes into an array, or makes a segment too large.
+    /// When an operation breaks a rule, goes into an array, or makes a segment too large: one that others made too large may only shrink.
     pub fn write(&mut self, changes: &[(DeltaKind, &str, Bytes)], wall: u64) -> Result<ContextPatch, AxcpError> {
         let paths: Vec<ContextPath> = changes.iter().map(|(_, path, _)| ContextPath::read(path)).collect::<Result<_, _>>()?;
         let (before, mut clock) = (self.copies(paths.iter().map(ContextPath::segment)), self.clock);
-        let written = paths.iter().zip(changes).map(|(at, change)| self.write_one(at, change, clock.tick(wall)));
-        match written.collect::<Result<Vec<_>, _>>() {
+        let written = paths.iter().zip(changes).map(|(at, change)| clock.tick(wall).and_then(|ts| self.write_one(at, change, ts)));
+        let written = written.collect::<Result<Vec<_>, _>>().and_then(|written| self.check_segments(&before).map(|()| written));
+        match written {
             Ok(written) => {
                 let base_version = self.version;
                 let ops = written.iter().map(|(_, op)| op.clone()).collect();
-                written.into_iter().for_each(|(stamp, op)| self.record(stamp, &op, None));
+                written.into_iter().for_each(|(stamp, op)| self.record(stamp, &op, None, None));
                 self.clock = clock;
                 Ok(ContextPatch { context_id: self.context_id.clone(), base_version, ops, ..ContextPatch::default() })
             }
@@ -120,9 +123,19 @@ impl Replica {
         let op =
             DeltaOp { op: (*kind).into(), path: (*path).to_owned(), data: pack(data.clone()), ts, node_id: self.node.as_ref().to_owned() };
         let writes = self.join_all(std::slice::from_ref(&op), &self.node.clone())?;
-        self.segment(at.segment())?;
         let stamp = writes.into_iter().flatten().next().unwrap_or(WriteStamp { ts, node: self.node.clone() });
         Ok((stamp, op))
+    }
+
+    /// Checks that a write left each segment within its bound, or shorter than before.
+    fn check_segments(&self, before: &SegmentCopies) -> Result<(), AxcpError> {
+        for (name, before) in before {
+            let (length, length_before) = (length(self.tree.get(name)), length(before.as_ref()));
+            if length > MOST_DATA && length >= length_before {
+                return Err(TOO_LARGE);
+            }
+        }
+        Ok(())
     }
 
     /// Applies a patch that the node `peer` sent, all or none. Tells how many operations changed anything.
@@ -147,7 +160,7 @@ impl Replica {
         let merged = Some(patch.base_version).filter(|base| *base < self.version);
         let before = self.version;
         for (stamp, op) in stamps.into_iter().zip(&patch.ops).filter_map(|(stamp, op)| Some((stamp?, op))) {
-            self.record(stamp, op, merged);
+            self.record(stamp, op, merged, Some(peer.clone()));
         }
         Ok(self.version - before)
     }
@@ -158,9 +171,10 @@ impl Replica {
         let before = self.is_near_bounds(&writes).then(|| self.copies(writes.iter().map(OpWrites::segment)));
         let (mut changing, mut joined) = (Vec::with_capacity(writes.len()), Ok(()));
         for write in &writes {
+            let held = before.is_some().then(|| self.held_of(write.segment()));
             changing.push(write.join(&mut self.tree));
-            // After each: a patch that goes over a bound on its way costs that memory, and is refused when the versions are read back.
-            joined = if before.is_some() { self.check_bounds(write.segment()) } else { Ok(()) };
+            // After each: a patch that goes over a bound on its way costs that memory.
+            joined = held.map_or(Ok(()), |held| self.check_bounds(write.segment(), held));
             if joined.is_err() {
                 break;
             }
@@ -171,6 +185,19 @@ impl Replica {
             return Err(refused);
         }
         Ok(writes.into_iter().zip(changing).map(|(write, changes)| changes.then_some(write.stamp)).collect())
+    }
+
+    /// Joins operations that were admitted before, whatever bound held then.
+    fn join_kept(&mut self, ops: &[DeltaOp], peer: &Arc<str>) -> Result<(), AxcpError> {
+        for write in OpWrites::read_all(ops, peer)? {
+            write.join(&mut self.tree);
+        }
+        Ok(())
+    }
+
+    /// Gives the bytes held for a segment, and for all.
+    fn held_of(&self, segment: &str) -> (usize, usize) {
+        (self.tree.get(segment).map_or(0, RegisterNode::held), self.tree.held())
     }
 
     /// Checks if writes could break a bound. The answer needs no walk over the tree, and most patches no copy.
@@ -194,11 +221,13 @@ impl Replica {
         before.into_iter().for_each(|(segment, node)| self.tree.put(&segment, node));
     }
 
-    fn check_bounds(&self, segment: &str) -> Result<(), AxcpError> {
-        if self.tree.get(segment).is_some_and(|node| node.held() > MOST_SEGMENT) {
+    /// Checks the bounds after a write, which may always free memory.
+    fn check_bounds(&self, segment: &str, (segment_before, before): (usize, usize)) -> Result<(), AxcpError> {
+        let (of_segment, of_all) = self.held_of(segment);
+        if of_segment > MOST_SEGMENT && of_segment >= segment_before {
             return Err(AxcpError::TooLarge { what: "the bytes held for a segment", most: MOST_SEGMENT });
         }
-        if self.tree.held() > MOST_CONTEXT {
+        if of_all > MOST_CONTEXT && of_all >= before {
             return Err(AxcpError::TooLarge { what: "the bytes held for a context", most: MOST_CONTEXT });
         }
         Ok(())
@@ -220,12 +249,13 @@ impl Replica {
         Ok(())
     }
 
-    fn record(&mut self, stamp: WriteStamp, op: &DeltaOp, merged: Option<u64>) {
+    fn record(&mut self, stamp: WriteStamp, op: &DeltaOp, merged: Option<u64>, via: Option<Arc<str>>) {
         self.version += 1;
         // A copy of the data, which would keep the whole frame that brought it.
         let op = DeltaOp { node_id: stamp.node.as_ref().to_owned(), data: Bytes::copy_from_slice(&op.data), ..op.clone() };
-        self.journal_bytes += size(&op);
-        self.journal.push_back(ContextVersion { version: self.version, stamp, merged, op });
+        let made = ContextVersion { version: self.version, stamp, merged, op, via };
+        self.journal_bytes += size(&made);
+        self.journal.push_back(made);
         self.trim();
     }
 
@@ -240,7 +270,7 @@ impl Replica {
             && self.journal.front().is_some_and(|oldest| oldest.version <= self.kept)
             && let Some(oldest) = self.journal.pop_front()
         {
-            self.journal_bytes -= size(&oldest.op);
+            self.journal_bytes -= size(&oldest);
         }
     }
 
@@ -252,7 +282,7 @@ impl Replica {
         let mut out = Vec::new();
         let is_there = self.tree.get(name).is_some_and(|node| node.write_json(&mut out));
         if out.len() > MOST_DATA {
-            return Err(AxcpError::TooLarge { what: "the bytes of a segment", most: MOST_DATA });
+            return Err(TOO_LARGE);
         }
         Ok(is_there.then(|| out.into()))
     }
@@ -343,7 +373,7 @@ impl Replica {
         let mut replica = Self::new(&snapshot.context_id, node)?;
         let peer = replica.node.clone();
         for part in parts_of(snapshot.clone()) {
-            replica.join_all(&part.ops, &peer)?;
+            replica.join_kept(&part.ops, &peer)?;
         }
         replica.version = version;
         for op in &snapshot.ops {
@@ -360,12 +390,23 @@ impl Replica {
         if self.version.checked_add(1) != Some(entry.version) {
             return Err(AxcpError::Malformed("a kept version does not follow the version before"));
         }
-        let writes = self.join_all(std::slice::from_ref(&entry.op), &entry.stamp.node)?;
+        self.join_kept(std::slice::from_ref(&entry.op), &entry.stamp.node)?;
         self.clock.advance(entry.stamp.ts);
-        drop(writes);
-        self.record(entry.stamp.clone(), &entry.op, entry.merged);
+        self.record(entry.stamp.clone(), &entry.op, entry.merged, None);
         Ok(())
     }
+}
+
+/// Refusal of a segment that is too long.
+const TOO_LARGE: AxcpError = AxcpError::TooLarge { what: "the bytes of a segment", most: MOST_DATA };
+
+/// Bytes of the JSON text of a segment.
+fn length(segment: Option<&RegisterNode>) -> usize {
+    let mut out = Vec::new();
+    if let Some(node) = segment {
+        node.write_json(&mut out);
+    }
+    out.len()
 }
 
 /// Operations after which a part of a snapshot is long enough.
@@ -375,9 +416,11 @@ fn visit(name: &str, node: &RegisterNode, ops: &mut Vec<DeltaOp>) {
     node.visit(&mut vec![name], &mut |path, write| ops.push(op_of(path, write)));
 }
 
-/// Memory of an operation, in bytes.
-fn size(op: &DeltaOp) -> usize {
-    200 + op.path.len() + op.data.len() + op.node_id.len()
+/// Memory of a version, in bytes: four texts in allocations of their own, and a shared one.
+fn size(made: &ContextVersion) -> usize {
+    let op = &made.op;
+    let texts = op.path.len() + op.data.len() + op.node_id.len() + made.stamp.node.len() + made.via.as_deref().map_or(0, str::len);
+    size_of::<ContextVersion>() + 7 * 16 + texts
 }
 
 #[cfg(test)]

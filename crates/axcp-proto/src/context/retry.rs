@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::envelope::{MOST_OPS, MOST_PATCHES};
+use crate::gzip::{MOST_UNPACKED, unpacked_len};
 use crate::message::{ContextPatch, RetryEnvelope};
 
 /// Bytes of the patches kept for a peer.
@@ -18,6 +19,29 @@ struct KeptPatch {
     patch: ContextPatch,
     ends: u64,
     bytes: usize,
+}
+
+/// An envelope that is being filled, with the number of its operations and their bytes, unpacked.
+struct RetryFilling {
+    envelope: RetryEnvelope,
+    ops: usize,
+    unpacked: usize,
+}
+
+impl RetryFilling {
+    /// Tells if a reader takes both as one.
+    fn has_room(&self, other: &Self) -> bool {
+        self.envelope.ttl_ms == other.envelope.ttl_ms
+            && self.envelope.buffered_patches.len() < MOST_PATCHES
+            && self.ops + other.ops <= MOST_OPS
+            && self.unpacked + other.unpacked <= MOST_UNPACKED
+    }
+
+    fn add(&mut self, other: &Self, patch: ContextPatch) {
+        self.ops += other.ops;
+        self.unpacked += other.unpacked;
+        self.envelope.buffered_patches.push(patch);
+    }
 }
 
 /// Patches for a peer that is away.
@@ -62,19 +86,20 @@ impl RetryBuffer {
         self.bytes = 0;
         let mut kept: Vec<KeptPatch> = self.kept.drain(..).collect();
         kept.sort_by(|a, b| (&a.patch.context_id, a.patch.base_version).cmp(&(&b.patch.context_id, b.patch.base_version)));
-        let mut envelopes: Vec<(RetryEnvelope, usize)> = Vec::new();
+        let mut envelopes: Vec<RetryFilling> = Vec::new();
         for KeptPatch { patch, ends, .. } in kept {
             let ttl_ms = u32::try_from(ends.saturating_sub(now)).unwrap_or(u32::MAX);
-            let count = patch.ops.len();
-            match envelopes.last_mut() {
-                Some((last, ops)) if last.ttl_ms == ttl_ms && last.buffered_patches.len() < MOST_PATCHES && *ops + count <= MOST_OPS => {
-                    *ops += count;
-                    last.buffered_patches.push(patch);
+            let (ops, unpacked) = (patch.ops.len(), patch.ops.iter().map(|op| unpacked_len(&op.data)).sum());
+            let mut one = RetryFilling { envelope: RetryEnvelope { buffered_patches: Vec::new(), ttl_ms }, ops, unpacked };
+            match envelopes.last_mut().filter(|last| last.has_room(&one)) {
+                Some(last) => last.add(&one, patch),
+                None => {
+                    one.envelope.buffered_patches.push(patch);
+                    envelopes.push(one);
                 }
-                Some(_) | None => envelopes.push((RetryEnvelope { buffered_patches: vec![patch], ttl_ms }, count)),
             }
         }
-        envelopes.into_iter().map(|(envelope, _)| envelope).collect()
+        envelopes.into_iter().map(|filling| filling.envelope).collect()
     }
 
     /// Gives the number of patches dropped at the end of their time.

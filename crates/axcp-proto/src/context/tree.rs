@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use bytes::Bytes;
-
 use super::clock::WriteStamp;
 
 /// Content of a register. The order decides between writes of equal stamps, which only a faulty author makes.
@@ -18,7 +16,7 @@ pub(super) enum RegisterValue {
     /// An object, with its members in registers of their own.
     Object,
     /// JSON text of anything else. An array is a single value.
-    Plain(Bytes),
+    Plain(Box<[u8]>),
 }
 
 /// A register and the registers below.
@@ -27,10 +25,14 @@ pub(super) struct RegisterNode {
     last: Option<(WriteStamp, RegisterValue)>,
     /// Stamp before which all writes below are dead, where the levels above do not already say so.
     cover: Option<WriteStamp>,
-    below: BTreeMap<String, RegisterNode>,
+    /// Boxed, since a map with a single entry has room for eleven.
+    below: BTreeMap<Box<str>, Box<RegisterNode>>,
     /// Bytes held for the value here and for all nodes below, counted with each write.
     inner: usize,
 }
+
+/// Stamp of the highest cover above a node.
+pub(super) type Floor<'a> = Option<&'a WriteStamp>;
 
 /// A write of the content of a single register.
 #[derive(Debug, Clone, Copy)]
@@ -40,43 +42,93 @@ pub(super) struct RegisterWrite<'a> {
     pub(super) is_cover: bool,
 }
 
-/// Memory of a node beside its texts, in bytes.
-pub(super) const NODE: usize = 200;
+/// Memory of an allocation beside its content, in bytes.
+const ALLOCATION: usize = 16;
+/// Memory of a node beside its texts and the nodes below, in bytes.
+const NODE: usize = size_of::<RegisterNode>() + ALLOCATION;
+/// Memory of the name of an author beside its bytes.
+const AUTHOR: usize = 16 + ALLOCATION;
+/// Memory of a block of a map: eleven entries, and what leads from block to block.
+const BLOCK: usize = 11 * size_of::<(Box<str>, Box<RegisterNode>)>() + ALLOCATION + 40;
+/// Entries of each block of a map but one, at least.
+const LEAST_IN_BLOCK: usize = 5;
+
+/// Gives the most bytes that nodes take, with names and values of `texts` bytes in all, and authors of `author` bytes.
+pub(super) const fn most_held(nodes: usize, texts: usize, author: usize) -> usize {
+    nodes * (NODE + 2 * ALLOCATION + 2 * (AUTHOR + author) + BLOCK) + texts
+}
+
+/// Gives the bytes of a map with `entries` entries, at most.
+const fn table(entries: usize) -> usize {
+    if entries == 0 { 0 } else { BLOCK * (1 + entries / LEAST_IN_BLOCK) }
+}
+
+impl RegisterValue {
+    fn held(&self) -> usize {
+        match self {
+            Self::Plain(text) => ALLOCATION + text.len(),
+            Self::Removed | Self::Object => 0,
+        }
+    }
+}
 
 impl RegisterNode {
-    /// Joins a write at a path below this node, the root, a place without a register. Tells if any register changed.
-    pub(super) fn join(&mut self, path: &[&str], write: RegisterWrite<'_>) -> bool {
+    /// Joins a change with a stamp at a path below this node, the root, a place without a register. `raises`: the levels above become objects.
+    /// Tells if any register changed.
+    pub(super) fn join(
+        &mut self,
+        path: &[&str],
+        stamp: &WriteStamp,
+        raises: bool,
+        change: impl FnOnce(&mut Self, Floor<'_>) -> bool,
+    ) -> bool {
         let Some((segment, rest)) = path.split_first() else { return false };
-        self.enter(segment, |below| below.descend(rest, write, None))
+        self.enter(segment, |below| below.descend(rest, (stamp, raises), None, change))
+    }
+
+    fn descend(
+        &mut self,
+        path: &[&str],
+        (stamp, raises): (&WriteStamp, bool),
+        floor: Floor<'_>,
+        change: impl FnOnce(&mut Self, Floor<'_>) -> bool,
+    ) -> bool {
+        let Some((next, rest)) = path.split_first() else { return change(self, floor) };
+        let is_changed = raises && self.raise(stamp, &RegisterValue::Object);
+        let joined = self.join_below(next, stamp, floor, |below, floor| below.descend(rest, (stamp, raises), floor, change));
+        joined.unwrap_or(false) || is_changed
+    }
+
+    /// Joins a change with a stamp to the node under `name`. Tells if any register changed; `None`: the change is dead there.
+    pub(super) fn join_below(
+        &mut self,
+        name: &str,
+        stamp: &WriteStamp,
+        floor: Floor<'_>,
+        change: impl FnOnce(&mut Self, Floor<'_>) -> bool,
+    ) -> Option<bool> {
+        let floor = floor.max(self.cover.as_ref()).cloned();
+        if floor.as_ref().is_some_and(|floor| stamp < floor) {
+            return None;
+        }
+        Some(self.enter(name, |below| change(below, floor.as_ref())))
     }
 
     /// Changes the node under `name`, which is made where there is none, and counts the bytes.
     fn enter(&mut self, name: &str, change: impl FnOnce(&mut Self) -> bool) -> bool {
-        let before = self.below.get(name).map_or(0, |node| node.held_under(name));
-        let node = self.below.entry(name.to_owned()).or_default();
+        let before = self.below.get(name).map_or(0, |node| node.held_under(name)) + table(self.below.len());
+        if !self.below.contains_key(name) {
+            self.below.insert(name.into(), Box::default());
+        }
+        let Some(node) = self.below.get_mut(name) else { return false };
         let is_changed = change(node);
-        self.inner = (self.inner + node.held_under(name)).saturating_sub(before);
+        let after = node.held_under(name) + table(self.below.len());
+        self.inner = (self.inner + after).saturating_sub(before);
         is_changed
     }
 
-    /// `floor`: the highest cover above.
-    fn descend(&mut self, path: &[&str], write: RegisterWrite<'_>, floor: Option<&WriteStamp>) -> bool {
-        if floor.is_some_and(|floor| write.stamp < floor) {
-            return false;
-        }
-        let Some((next, rest)) = path.split_first() else { return self.set(write, floor) };
-        let mut is_changed = false;
-        if *write.value != RegisterValue::Removed {
-            is_changed = self.raise(write.stamp, &RegisterValue::Object);
-        }
-        let floor = floor.max(self.cover.as_ref()).cloned();
-        if floor.as_ref().is_some_and(|floor| write.stamp < floor) {
-            return is_changed;
-        }
-        self.enter(next, |below| below.descend(rest, write, floor.as_ref())) || is_changed
-    }
-
-    fn set(&mut self, write: RegisterWrite<'_>, floor: Option<&WriteStamp>) -> bool {
+    /// Writes the register of this node. Tells if anything changed.
+    pub(super) fn set(&mut self, write: RegisterWrite<'_>, floor: Floor<'_>) -> bool {
         let is_raised = self.raise(write.stamp, write.value);
         let is_covered = write.is_cover && floor.max(self.cover.as_ref()).is_none_or(|cover| cover < write.stamp);
         if is_covered {
@@ -109,6 +161,7 @@ impl RegisterNode {
         self.last.is_some() || self.cover.is_some() || !self.below.is_empty()
     }
 
+    /// Drops dead writes below, and counts the bytes anew.
     fn prune_below(&mut self, floor: &WriteStamp) {
         let mut held = 0;
         self.below.retain(|name, node| {
@@ -116,27 +169,32 @@ impl RegisterNode {
             held += if lives { node.held_under(name) } else { 0 };
             lives
         });
-        self.inner = self.own() + held;
+        if self.below.is_empty() {
+            // An emptied map keeps a block.
+            self.below = BTreeMap::new();
+        }
+        self.inner = self.own() + table(self.below.len()) + held;
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
-        self.below.get(name)
+        self.below.get(name).map(AsRef::as_ref)
     }
 
     /// Puts a node back in the place of another.
     pub(super) fn put(&mut self, name: &str, node: Option<Self>) {
-        let before = self.below.remove(name).map_or(0, |node| node.held_under(name));
-        self.inner = self.inner.saturating_sub(before);
-        if let Some(node) = node {
-            self.inner += node.held_under(name);
-            self.below.insert(name.to_owned(), node);
+        let before = self.below.get(name).map_or(0, |node| node.held_under(name)) + table(self.below.len());
+        let after = node.as_ref().map_or(0, |node| node.held_under(name));
+        match node {
+            Some(node) => drop(self.below.insert(name.into(), Box::new(node))),
+            None => drop(self.below.remove(name)),
         }
+        self.inner = (self.inner + after + table(self.below.len())).saturating_sub(before);
     }
 
     /// Gives the nodes below whose names come after `name`, in their order.
     pub(super) fn below_after<'a>(&'a self, name: Option<&str>) -> impl Iterator<Item = (&'a str, &'a Self)> + use<'a> {
         let from = name.map_or(Bound::Unbounded, Bound::Excluded);
-        self.below.range::<str, _>((from, Bound::Unbounded)).map(|(name, node)| (name.as_str(), node))
+        self.below.range::<str, _>((from, Bound::Unbounded)).map(|(name, node)| (&**name, &**node))
     }
 
     /// Finds out if an array stands at this node.
@@ -150,20 +208,21 @@ impl RegisterNode {
     }
 
     fn held_under(&self, name: &str) -> usize {
-        name.len() + self.held()
+        ALLOCATION + name.len() + self.held()
     }
 
     fn own(&self) -> usize {
-        match &self.last {
-            Some((_, RegisterValue::Plain(text))) => text.len(),
-            Some((_, RegisterValue::Removed | RegisterValue::Object)) | None => 0,
-        }
+        let author = |stamp: &WriteStamp| AUTHOR + stamp.node.len();
+        let last = self.last.as_ref().map_or(0, |(stamp, value)| author(stamp) + value.held());
+        let is_other = |cover: &&WriteStamp| self.last.as_ref().is_none_or(|(stamp, _)| stamp != *cover);
+        last + self.cover.as_ref().filter(is_other).map_or(0, author)
     }
 
     /// Counts the bytes held anew, node by node.
     #[cfg(test)]
     pub(super) fn counted(&self) -> usize {
-        NODE + self.own() + self.below.iter().map(|(name, node)| name.len() + node.counted()).sum::<usize>()
+        let below: usize = self.below.iter().map(|(name, node)| ALLOCATION + name.len() + node.counted()).sum();
+        NODE + self.own() + table(self.below.len()) + below
     }
 
     /// Adds the JSON text of the node to `out`. Tells if the node has a value.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frame::LengthOrder;
+use crate::gzip::{MOST_DATA, pack};
 use crate::message::{
     ContextGraphVersion, ContextInvalidation, ContextPatch, DeltaKind, DeltaOp, ErrorMessage, ProfileAck, ProfileDowngrade,
     ProfileNegotiate, RetryEnvelope, SyncRequest, SyncSubscribe,
@@ -30,7 +31,7 @@ fn xc_01_the_frame_of_the_reference_is_met() {
 /// Bytes worked out by hand from the numbers and types of the schema.
 #[test]
 fn xc_01_every_content_has_its_number() {
-    let graph = ContextGraphVersion { context_id: "c".into(), version: 42 };
+    let graph = ContextGraphVersion { context_id: "c".into(), version: 42, epoch: 0 };
     let op = DeltaOp { op: DeltaKind::Merge.into(), path: "/a".into(), data: Bytes::from_static(b"1"), ts: 5, node_id: "n".into() };
     let patch = ContextPatch { context_id: "c".into(), base_version: 2, ops: vec![op], ..ContextPatch::default() };
     let patch_text = b"\x0a\x01c\x10\x02\x1a\x0f\x08\x03\x12\x02/a\x1a\x011\x20\x05\xc2\x3e\x01n";
@@ -118,8 +119,27 @@ fn xc_01_more_entries_than_a_node_holds_are_refused() {
     assert!(received(&envelope(2, Some(EnvelopePayload::Retry(retry)))).payload().is_err());
     let subscribed = SyncSubscribe { prefixes: vec![String::new(); 40], tags: vec![String::new(); 25], ..SyncSubscribe::default() };
     assert!(received(&envelope(2, Some(EnvelopePayload::SyncSubscribe(subscribed)))).payload().is_err());
+    let subscribed = |length: usize| {
+        let wish = SyncSubscribe { prefixes: vec!["x".repeat(length)], tags: vec![String::new()], ..SyncSubscribe::default() };
+        received(&envelope(2, Some(EnvelopePayload::SyncSubscribe(wish)))).payload()
+    };
+    assert!(subscribed(MOST_FILTER).is_ok() && subscribed(MOST_FILTER + 1).is_err());
     let long = AxcpEnvelope { trace_id: "t".repeat(MOST_TRACE + 1), ..envelope(0, None) };
     assert_eq!(refusal(&long.encode_to_vec()).code().number(), 7);
+}
+
+#[test]
+fn xc_11_the_unpacked_bytes_of_a_retry_are_bounded() {
+    let packed = pack(vec![b' '; MOST_DATA].into());
+    let retry = |count: usize| {
+        let ops = vec![DeltaOp { data: packed.clone(), ..DeltaOp::default() }];
+        let patch = ContextPatch { ops, ..ContextPatch::default() };
+        let retry = RetryEnvelope { buffered_patches: vec![patch; count], ttl_ms: 1 };
+        received(&envelope(2, Some(EnvelopePayload::Retry(retry)))).payload()
+    };
+    let fits = MOST_UNPACKED / MOST_DATA;
+    assert!(retry(fits).is_ok());
+    assert_eq!(retry(fits + 1), Err(AxcpError::TooLarge { what: "the unpacked bytes of a retry", most: MOST_UNPACKED }));
 }
 
 /// A field that this version does not know, between known ones, is under the signature and leaves as it came.

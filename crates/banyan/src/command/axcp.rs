@@ -44,9 +44,11 @@ fn lines(shown: &Value) -> Vec<String> {
     }
     for context in shown["contexts"].as_array().into_iter().flatten() {
         lines.push(format!("context {} is at version {}, {} bytes", word(&context["name"]), context["version"], context["bytes"]));
+        lines.extend(context["trouble"].as_str().map(|trouble| format!("  trouble: {trouble}")));
         for peer in context["peers"].as_array().into_iter().flatten() {
+            let lacks = if peer["lacks"] == true { ", and what came behind it or was refused is asked for again" } else { "" };
             let sent = if peer["sent"].is_null() { "does not subscribe".into() } else { format!("was sent {}", peer["sent"]) };
-            lines.push(format!("  {} {sent}; its version {} is known", word(&peer["id"]), peer["known"]));
+            lines.push(format!("  {} {sent}; its version {} is known{lacks}", word(&peer["id"]), peer["known"]));
         }
     }
     lines

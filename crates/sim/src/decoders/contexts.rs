@@ -1,6 +1,6 @@
 //! Checks for what a node of AXCP sends: frames, envelopes, packed data, and whole sessions. Opens no connection.
 
-use axcp_proto::context::peers::SharedContext;
+use axcp_proto::context::peers::{ContextMoment, KnownVersion, SharedContext};
 use axcp_proto::context::replica::Replica;
 use axcp_proto::envelope::ReceivedEnvelope;
 use axcp_proto::error::AxcpError;
@@ -13,6 +13,9 @@ use bytes::Bytes;
 
 /// A field that no version knows.
 const UNKNOWN: &[u8] = b"\xfa\xff\x03\x01x";
+
+/// A moment before which all times of the inputs are.
+const AT: ContextMoment = ContextMoment { wall: 1 << 50, now: 0 };
 
 /// Data that is unpacked is as long as a segment at most, and is unpacked again after packing.
 pub(super) fn data(data: &[u8]) {
@@ -84,7 +87,7 @@ pub(super) fn patch(data: &[u8]) {
 pub(super) fn session(data: &[u8]) {
     let (mut talk, _) = AxcpSession::new(ProfileOffer::of_sync());
     let Ok(replica) = Replica::new("c", "me") else { return };
-    let mut context = SharedContext::new(replica, 1000, [("peer".into(), 0)]);
+    let mut context = SharedContext::new(replica, 7, 1000, [("peer".into(), KnownVersion::default())]);
     for frame in read(std::iter::once(data)).0 {
         let event = ReceivedEnvelope::read(frame).and_then(|envelope| talk.receive(&envelope));
         let done = match event {
@@ -103,7 +106,7 @@ pub(super) fn session(data: &[u8]) {
     }
     let Ok(mut other) = Replica::new("c", "other") else { return };
     assert!(context.subscribe("peer", SyncSubscribe::default(), 0).is_ok());
-    while let Some(payload) = context.next("peer") {
+    while let Some(payload) = context.next("peer", 0) {
         assert!(talk.envelope("", payload.clone()).is_ok_and(|envelope| envelope.len() <= MOST_FRAME));
         if let EnvelopePayload::ContextPatch(patch) = payload {
             assert!(other.apply(&patch, "me", 1 << 50).is_ok());
@@ -114,10 +117,10 @@ pub(super) fn session(data: &[u8]) {
 
 fn apply(context: &mut SharedContext, payload: EnvelopePayload) -> Result<(), AxcpError> {
     if let EnvelopePayload::ContextPatch(patch) = &payload {
-        context.patch("peer", patch, 1 << 50)?;
+        context.patch("peer", patch, AT)?;
     }
     if let EnvelopePayload::Retry(retry) = &payload {
-        retry.buffered_patches.iter().try_for_each(|patch| context.patch("peer", patch, 1 << 50).map(drop))?;
+        retry.buffered_patches.iter().try_for_each(|patch| context.patch("peer", patch, AT).map(drop))?;
     }
     if let EnvelopePayload::SyncRequest(wish) = &payload {
         context.request("peer", wish)?;

@@ -24,6 +24,7 @@ impl Contexts for MemoryContexts {
         let kept = contexts.entry((gate.to_owned(), context.to_owned())).or_default();
         kept.versions.extend(addition.versions.iter().cloned());
         kept.known.extend(addition.known.iter().cloned());
+        kept.epoch = addition.epoch.unwrap_or(kept.epoch);
         Ok(())
     }
 

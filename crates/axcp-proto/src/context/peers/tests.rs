@@ -2,12 +2,14 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::*;
+use crate::context::again::PAUSES;
+use crate::envelope::{MOST_FILTER, MOST_OPS};
 
 const WALL: u64 = 1_000_000;
 
 fn shared(node: &str, peers: &[&str]) -> SharedContext {
     let replica = Replica::new("c", node).unwrap();
-    SharedContext::new(replica, 1000, peers.iter().map(|peer| ((*peer).into(), 0)))
+    SharedContext::new(replica, 0, 1000, peers.iter().map(|peer| ((*peer).into(), KnownVersion::default())))
 }
 
 fn write(at: &mut SharedContext, path: &str, data: &str, now: u64) {
@@ -33,11 +35,14 @@ fn deliver(to: &mut SharedContext, from_name: &str, payload: EnvelopePayload, no
     } else if let EnvelopePayload::SyncRequest(wish) = payload {
         to.request(from_name, &wish).unwrap();
         Vec::new()
+    } else if let EnvelopePayload::SyncSubscribe(wish) = payload {
+        to.subscribe(from_name, wish, now).unwrap();
+        Vec::new()
     } else {
         panic!("{payload:?}")
     };
     for patch in patches {
-        answers.extend(to.patch(from_name, &patch, WALL + now).unwrap());
+        answers.extend(to.patch(from_name, &patch, ContextMoment { wall: WALL + now, now }).unwrap());
     }
     let version = to.replica().version();
     to.note_kept(version, now);
@@ -48,7 +53,7 @@ fn deliver(to: &mut SharedContext, from_name: &str, payload: EnvelopePayload, no
 fn settle(one: &mut SharedContext, other: &mut SharedContext, names: (&str, &str), now: u64) -> Vec<EnvelopePayload> {
     let mut sent = Vec::new();
     for _ in 0..10_000 {
-        let (to_other, to_one) = (one.next(names.1), other.next(names.0));
+        let (to_other, to_one) = (one.next(names.1, now), other.next(names.0, now));
         if to_other.is_none() && to_one.is_none() {
             return sent;
         }
@@ -78,7 +83,7 @@ fn xc_10_a_refused_patch_was_not_applied() {
     let data = Bytes::from_static(b"1");
     let forged = DeltaOp { op: DeltaKind::Replace.into(), path: "/x".into(), data, ts: WALL, node_id: "b".into() };
     let backwards = ContextPatch { context_id: "c".into(), base_version: 5, new_version: 1, ops: vec![forged], ..ContextPatch::default() };
-    assert!(matches!(one.patch("b", &backwards, WALL), Err(AxcpError::Malformed(_))));
+    assert!(matches!(one.patch("b", &backwards, ContextMoment { wall: WALL, now: 0 }), Err(AxcpError::Malformed(_))));
     assert_eq!((bytes(&one), one.replica().version()), before);
 }
 
@@ -86,7 +91,7 @@ fn xc_10_a_refused_patch_was_not_applied() {
 fn xc_12_a_subscriber_gets_what_it_lacks_and_no_more() {
     let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
     write(&mut one, "/a", "1", 0);
-    assert_eq!(one.next("other"), None, "nobody has subscribed");
+    assert_eq!(one.next("other", 0), None, "nobody has subscribed");
     meet(&mut one, &mut other, ("one", "other"), 0);
     settle(&mut one, &mut other, ("one", "other"), 0);
     assert_eq!(bytes(&one), bytes(&other));
@@ -102,9 +107,9 @@ fn xc_14_nothing_leaves_before_it_is_on_the_disk() {
     let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
     meet(&mut one, &mut other, ("one", "other"), 0);
     let version = one.write(&[(DeltaKind::Add, "/a", Bytes::from_static(b"1"))], WALL).unwrap();
-    assert_eq!((one.next("other"), one.unkept().count()), (None, 1));
+    assert_eq!((one.next("other", 0), one.unkept().count()), (None, 1));
     one.note_kept(version, 0);
-    assert!(one.next("other").is_some() && one.unkept().count() == 0);
+    assert!(one.next("other", 0).is_some() && one.unkept().count() == 0);
 }
 
 #[test]
@@ -186,6 +191,156 @@ fn xc_12_a_revoked_value_is_removed() {
     assert_eq!(one.invalidate("stranger", &news, WALL), Err(AxcpError::Context));
 }
 
+fn moment(now: u64) -> ContextMoment {
+    ContextMoment { wall: WALL + now * 1000, now }
+}
+
+fn op(path: &str, ts: u64, node: &str) -> DeltaOp {
+    DeltaOp { op: DeltaKind::Replace.into(), path: path.into(), data: Bytes::from_static(b"1"), ts, node_id: node.into() }
+}
+
+fn patch(base_version: u64, ops: Vec<DeltaOp>) -> ContextPatch {
+    ContextPatch { context_id: "c".into(), base_version, ops, ..ContextPatch::default() }
+}
+
+/// Gives the version from which a message asks for patches.
+fn asked_from(message: Option<&EnvelopePayload>) -> Option<u64> {
+    if let Some(EnvelopePayload::SyncSubscribe(wish)) = message { wish.from.as_ref().map(|from| from.version) } else { None }
+}
+
+#[test]
+fn xc_12_a_refused_patch_is_asked_for_after_a_pause() {
+    let mut one = shared("one", &["other"]);
+    one.greet("other").unwrap();
+    let hour = patch(0, vec![op("/a", WALL + 3_600_000_000, "")]);
+    assert!(matches!(one.patch("other", &hour, moment(0)), Err(AxcpError::BadDelta(_))));
+    let (due, wait) = (one.due("other").unwrap(), PAUSES[0]);
+    assert_eq!((due, one.next("other", due - 1)), (wait, None));
+    assert_eq!(asked_from(one.next("other", due).as_ref()), Some(0));
+    assert_eq!((one.due("other"), one.next("other", due)), (None, None), "a question is put once");
+    one.patch("other", &hour, moment(due)).unwrap_err();
+    assert_eq!(one.due("other"), Some(due + 2 * wait), "and later each time");
+    // An hour later the clock of this node has caught up.
+    one.patch("other", &hour, moment(3_600_000)).unwrap();
+    one.next("other", 3_600_000);
+    assert_eq!((one.replica().json().as_ref(), one.due("other")), (b"{\"a\":1}".as_slice(), None));
+}
+
+#[test]
+fn xc_12_an_unfilled_gap_is_asked_for_again() {
+    let mut one = shared("one", &["other"]);
+    one.greet("other").unwrap();
+    assert!(one.patch("other", &patch(5, vec![op("/a", WALL, "")]), moment(0)).unwrap().is_some());
+    assert_eq!(asked_from(one.next("other", PAUSES[0]).as_ref()), Some(0));
+    one.patch("other", &patch(0, (0..6).map(|at| op("/a", WALL + at, "")).collect()), moment(9)).unwrap();
+    assert_eq!((one.due("other"), one.progress("other").known), (None, 6));
+}
+
+#[test]
+fn xc_12_an_unread_envelope_is_asked_for_again() {
+    let mut one = shared("one", &["other"]);
+    one.note_unread("other", 5);
+    assert_eq!(asked_from(one.next("other", 5 + PAUSES[0]).as_ref()), Some(0));
+}
+
+/// A snapshot for a peer that refuses some part, and takes the same part later.
+#[test]
+fn xc_12_a_snapshot_with_a_refused_part_is_sent_again() {
+    let mut one = shared("one", &["other"]);
+    for at in 0..6 {
+        write(&mut one, &format!("/s{at}"), "1", 0);
+    }
+    // A sender that has forgotten its history.
+    let snapshot = one.replica().snapshot();
+    let restored = Replica::restore(&snapshot, "one", 6).unwrap();
+    let mut one = SharedContext::new(restored, 0, 1000, [("other".into(), KnownVersion::default())]);
+    let mut other = shared("other", &["one"]);
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    while let Some(EnvelopePayload::ContextPatch(mut part)) = one.next("other", 0) {
+        let tears = part.part == 1;
+        if tears {
+            part.ops.iter_mut().for_each(|op| op.ts += 3_600_000_000);
+        }
+        assert_eq!(other.patch("one", &part, moment(0)).is_err(), tears);
+    }
+    assert_eq!(other.progress("one").known, 0, "a torn snapshot counts for nothing");
+    let now = other.due("one").unwrap();
+    let EnvelopePayload::SyncSubscribe(wish) = other.next("one", now).unwrap() else { panic!("it is asked for again") };
+    one.subscribe("other", wish, now).unwrap();
+    settle(&mut one, &mut other, ("one", "other"), now);
+    assert_eq!((bytes(&one), other.progress("one").known), (bytes(&other), 6));
+}
+
+#[test]
+fn xc_12_the_filters_of_a_peer_are_bounded() {
+    let mut one = shared("one", &["other"]);
+    let wish = |length: usize| SyncSubscribe { prefixes: vec!["x".repeat(length)], ..SyncSubscribe::default() };
+    one.subscribe("other", wish(MOST_FILTER - size_of::<String>()), 0).unwrap();
+    let refused = one.subscribe("other", wish(MOST_FILTER), 0).unwrap_err();
+    assert_eq!(refused.code().number(), 7);
+}
+
+#[test]
+fn xc_12_the_filters_of_all_peers_are_bounded() {
+    let names: Vec<String> = (0..80).map(|at| format!("p{at}")).collect();
+    let mut one = shared("one", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let wish = || SyncSubscribe { tags: vec!["x".repeat(MOST_FILTER - size_of::<String>())], ..SyncSubscribe::default() };
+    let most = MOST_FILTERS_HELD / MOST_FILTER;
+    for (at, name) in names.iter().enumerate() {
+        assert_eq!(one.subscribe(name, wish(), 0).is_ok(), at < most, "{at}");
+    }
+    one.subscribe(&names[0], wish(), 0).unwrap();
+    one.part_from(&names[0]);
+    one.subscribe(&names[79], wish(), 0).unwrap();
+}
+
+#[test]
+fn xc_11_a_write_in_a_peers_name_reaches_it() {
+    let (mut one, mut other) = (shared("one", &["other", "third"]), shared("other", &["one"]));
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    one.patch("third", &patch(0, vec![op("/a", WALL, "other")]), moment(0)).unwrap();
+    one.note_kept(1, 0);
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    assert_eq!((other.replica().json().as_ref(), bytes(&one)), (b"{\"a\":1}".as_slice(), bytes(&other)));
+}
+
+#[test]
+fn xc_11_a_peer_gets_its_lost_write_back() {
+    let (mut one, mut other) = (shared("one", &["other"]), shared("other", &["one"]));
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    // Not on the disk yet, when the peer comes again without its disk.
+    one.patch("other", &patch(0, vec![op("/a", WALL, "")]), moment(0)).unwrap();
+    let mut other = shared("other", &["one"]);
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    one.note_kept(1, 0);
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    assert_eq!((other.replica().json().as_ref(), bytes(&one)), (b"{\"a\":1}".as_slice(), bytes(&other)));
+}
+
+/// A node with versions up to `count`, in an epoch.
+fn node_of(epoch: u64, count: u64, known: KnownVersion) -> SharedContext {
+    let mut made = SharedContext::new(Replica::new("c", "one").unwrap(), epoch, 1000, [("other".into(), known)]);
+    (0..count).for_each(|at| write(&mut made, &format!("/{epoch}/{at}"), "1", at));
+    made
+}
+
+/// The disk of a peer is lost, and the peer has as many versions again before the two meet: the same numbers mean other versions.
+#[test]
+fn xc_12_a_peer_without_its_disk_is_followed_anew() {
+    let mut other = shared("other", &["one"]);
+    let mut first = node_of(7, 5, KnownVersion::default());
+    meet(&mut first, &mut other, ("one", "other"), 0);
+    settle(&mut first, &mut other, ("one", "other"), 0);
+    assert_eq!((other.progress("one").known, other.progress("one").epoch), (5, 7));
+    first.part_from("other");
+    other.part_from("one");
+    let mut second = node_of(8, 9, KnownVersion::default());
+    meet(&mut second, &mut other, ("one", "other"), 0);
+    settle(&mut second, &mut other, ("one", "other"), 0);
+    assert_eq!(bytes(&second), bytes(&other));
+    assert_eq!(other.progress("one"), PeerProgress { known: second.replica().version(), epoch: 8, ..other.progress("one") });
+}
+
 /// A step of two peers.
 #[derive(Debug, Clone)]
 enum Step {
@@ -223,7 +378,7 @@ proptest! {
                 }
                 Step::Meet => meet(&mut one, &mut other, ("one", "other"), now),
                 Step::Talk(messages) => for _ in 0..messages {
-                    if let Some(payload) = one.next("other") {
+                    if let Some(payload) = one.next("other", now) {
                         for answer in deliver(&mut other, "one", payload, now) {
                             deliver(&mut one, "other", answer, now);
                         }

@@ -3,10 +3,11 @@ use prost::Message as _;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::context::operation::{MOST_ID, MOST_UNPACKED};
+use crate::context::operation::MOST_ID;
 use crate::context::path::{MOST_LEVELS, MOST_POINTER, TOO_LONG};
 use crate::context::tree::RegisterValue;
 use crate::envelope::MOST_OPS;
+use crate::gzip::MOST_UNPACKED;
 
 const WALL: u64 = 1_000_000;
 
@@ -132,16 +133,47 @@ fn xc_10_removed_values_are_bounded_too() {
 
 #[test]
 fn xc_10_a_patch_passes_no_bound_on_its_way() {
-    let mut replica = applied(&[op(DeltaKind::Add, "/s/kept", "1", 1, "x")]);
-    let before = (replica.snapshot(), replica.version());
     let long = Bytes::from(format!("\"{}\"", "x".repeat(60 << 10)));
-    let mut ops: Vec<DeltaOp> =
-        (0..20).map(|n| DeltaOp { data: long.clone(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", 10 + n, "x") }).collect();
+    let many = |from: u64| -> Vec<DeltaOp> {
+        (from..from + 25).map(|n| DeltaOp { data: long.clone(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", 10 + n, "x") }).collect()
+    };
+    let mut replica = replica();
+    for from in [0, 25] {
+        replica.apply(&patch(many(from)), "peer", WALL).unwrap();
+    }
+    let before = (replica.snapshot(), replica.version());
+    let mut ops = many(50);
     // In the end little is left: a node that reads the versions back one by one would find the bound broken.
     ops.push(op(DeltaKind::Remove, "/s", "", 99, "x"));
     let refused = replica.apply(&patch(ops), "peer", WALL).unwrap_err();
     assert_eq!(refused, AxcpError::TooLarge { what: "the bytes held for a segment", most: MOST_SEGMENT });
     assert_eq!((replica.snapshot(), replica.version()), before);
+}
+
+#[test]
+fn xc_10_a_segment_too_long_may_shrink_key_by_key() {
+    let part =
+        |n: u64| DeltaOp { data: format!("\"{}\"", "x".repeat(30 << 10)).into(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", 9, "y") };
+    let mut replica = applied(&(0..5).map(part).collect::<Vec<_>>());
+    assert!(replica.segment("s").is_err(), "others made the segment too long");
+    let grow = [(DeltaKind::Add, "/s/more", Bytes::from_static(b"1"))];
+    assert_eq!(replica.write(&grow, WALL).unwrap_err().code().number(), 7);
+    for left in [4, 3, 2] {
+        replica.write(&[(DeltaKind::Remove, &format!("/s/k{left}"), Bytes::new())], WALL).unwrap();
+    }
+    replica.write(&grow, WALL).unwrap();
+    assert!(replica.segment("s").is_ok());
+}
+
+#[test]
+fn xc_10_a_full_segment_may_shrink() {
+    let mut replica = replica();
+    let data = Bytes::from(format!("\"{}\"", "x".repeat(60 << 10)));
+    let part = |n: u64| patch(vec![DeltaOp { data: data.clone(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", n, "y") }]);
+    let full = (1..).find(|n| replica.apply(&part(*n), "y", WALL).is_err()).unwrap();
+    assert!(full > 60);
+    replica.write(&[(DeltaKind::Remove, "/s/k1", Bytes::new())], WALL).unwrap();
+    replica.apply(&part(full), "y", WALL).unwrap();
 }
 
 #[test]
@@ -224,7 +256,7 @@ impl FlatReference {
 
     fn value(&mut self, path: Vec<String>, stamp: &(u64, String), data: &Value, merges: bool) {
         let Some(members) = data.as_object() else {
-            return self.0.push((path, stamp.clone(), RegisterValue::Plain(data.to_string().into()), true));
+            return self.0.push((path, stamp.clone(), RegisterValue::Plain(data.to_string().into_bytes().into()), true));
         };
         self.0.push((path.clone(), stamp.clone(), RegisterValue::Object, !merges));
         for (name, member) in members {
@@ -403,6 +435,31 @@ fn xc_12_a_snapshot_comes_in_parts_that_fit() {
         after = Some(last);
     }
     assert_eq!(other.snapshot(), replica.snapshot());
+}
+
+/// Gives the resident memory of the process, in bytes.
+#[cfg(target_os = "linux")]
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// Chains of nodes with a single child each are what a map holds worst.
+#[cfg(target_os = "linux")]
+#[test]
+fn xc_10_the_memory_of_single_children_is_counted() {
+    let before = resident();
+    let mut replicas = Vec::new();
+    while resident() < before + (48 << 20) && replicas.len() < 1000 {
+        let mut replica = replica();
+        for at in 0..100 {
+            let chain = format!("/s{at}{}", "/a".repeat(60));
+            replica.apply(&patch(vec![op(DeltaKind::Add, &chain, "1", 5, "x")]), "peer", WALL).unwrap();
+        }
+        replicas.push(replica);
+    }
+    let (real, counted) = (resident() - before, replicas.iter().map(Replica::held).sum::<usize>());
+    assert!(counted >= real / 10 * 9 && counted < 2 * real, "{real} bytes are counted as {counted}");
 }
 
 proptest! {
