@@ -14,6 +14,7 @@ use crate::mounted::family::AgentFamily;
 use crate::served::agent_door::AgentDoor;
 use crate::served::capability_door::CapabilityDoor;
 use crate::served::life::KeptLife;
+use crate::served::push::Pushes;
 use crate::served::section::AgentSection;
 
 /// Agents, for the list of parts.
@@ -47,6 +48,7 @@ impl InstalledPart for InstalledAgents {
     fn doors(&self) -> Vec<Arc<dyn Door>> {
         let (entrance, life) = (Arc::clone(&self.entrance), Arc::clone(&self.life));
         let capabilities = CapabilityDoor { entrance: Arc::clone(&entrance), life: Arc::clone(&life) };
-        vec![Arc::new(AgentDoor { entrance, tasks: Arc::default(), streams: Arc::default(), life }), Arc::new(capabilities)]
+        let pushes = Pushes { connector: Arc::clone(&self.connector), places: Arc::default() };
+        vec![Arc::new(AgentDoor { entrance, tasks: Arc::default(), streams: Arc::default(), pushes, life }), Arc::new(capabilities)]
     }
 }

@@ -13,7 +13,7 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
-from agents import lifecycle, served, told
+from agents import lifecycle, pushed, served, told
 from agents.liar import Liar
 from gateway import Gateway, Process, free_port
 from install import venv_bin
@@ -34,6 +34,7 @@ def run(report):
     served.run(report)
     lifecycle.run(report)
     told.run(report)
+    pushed.run(report)
     with ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory(prefix="banyan-agents-"))
         ports = {way: free_port() for way in [*WAYS, "guarded"]}

@@ -4,6 +4,7 @@ use json::{Duplicates, Members};
 
 use crate::part::{Content, MessagePart};
 use crate::served::input::{GivenInput, INPUT};
+use crate::served::push::PushWish;
 use crate::served::rejection::{ClientRefusal, RefusalReason};
 
 /// Member of a message's `metadata` that names the skill.
@@ -16,6 +17,7 @@ const LONGEST_ID: usize = 256;
 pub struct SentMessage {
     pub purpose: SentPurpose,
     pub context: Option<String>,
+    pub push: Option<PushWish>,
     /// The client does not wait for the end.
     pub returns_at_once: bool,
 }
@@ -57,10 +59,8 @@ impl SentMessage {
             return Err(wrong("The message has no `messageId`."));
         }
         let configuration = params.object("configuration");
-        if configuration.as_ref().is_some_and(|asked| asked.get("taskPushNotificationConfig").is_some_and(|raw| raw != b"null")) {
-            let text = "This gate sends no push notifications: ask for the task instead.";
-            return Err(ClientRefusal::new(RefusalReason::PushNotificationNotSupported, text));
-        }
+        let push = configuration.as_ref().and_then(|asked| asked.get("taskPushNotificationConfig")).filter(|raw| *raw != b"null");
+        let push = push.map(PushWish::read).transpose()?;
         let returns_at_once = configuration.is_some_and(|asked| asked.get("returnImmediately") == Some(b"true"));
         let context = id(&message, "contextId")?;
         let said = SaidParts::read(&message)?;
@@ -71,7 +71,7 @@ impl SentMessage {
             }
             None => SentPurpose::Begins(said.call(false)?.ok_or_else(|| wrong(UNNAMED))?),
         };
-        Ok(Self { purpose, context, returns_at_once })
+        Ok(Self { purpose, context, push, returns_at_once })
     }
 }
 

@@ -4,6 +4,7 @@ pub mod incoming;
 pub mod input;
 pub mod listing;
 mod nesting;
+pub mod push;
 pub mod rejection;
 pub mod steps;
 pub mod written;

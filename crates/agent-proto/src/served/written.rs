@@ -143,6 +143,8 @@ pub struct ServedCard<'a> {
     /// Address of both bindings, without a slash at the end.
     pub url: &'a str,
     pub wants_credential: bool,
+    /// Some addresses may be told of tasks.
+    pub has_push: bool,
     pub skills: Vec<String>,
 }
 
@@ -161,13 +163,14 @@ impl ServedCard<'_> {
         };
         format!(
             "{{\"name\":{},\"description\":{},\"version\":{},\"supportedInterfaces\":[{},{}],\
-             \"capabilities\":{{\"streaming\":true,\"pushNotifications\":false}}{security},\
+             \"capabilities\":{{\"streaming\":true,\"pushNotifications\":{}}}{security},\
              \"defaultInputModes\":[\"application/json\"],\"defaultOutputModes\":[\"text/plain\",\"application/json\"],\"skills\":[{}]}}",
             quote(self.name),
             quote(self.description),
             quote(self.version),
             interface("JSONRPC", "/a2a"),
             interface("HTTP+JSON", "/a2a"),
+            self.has_push,
             self.skills.join(",")
         )
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_proto::served::incoming::{SentMessage, SentPurpose};
-use agent_proto::served::listing::TaskFilter;
+use agent_proto::served::push::{PushName, PushWish, write_list};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
-use agent_proto::served::written::ServedCard;
+use agent_proto::served::written::{ServedCard, TaskEnd};
 use agent_proto::task::TaskState;
-use banyan_model::Era;
+use banyan_model::{Era, Principal};
 use bytes::Bytes;
 use call::tree::caller::Caller;
 use call::words::entered::{AboutClient, AdmittedCaller};
@@ -32,6 +32,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::served::life::KeptLife;
+use crate::served::operation::{AgentOperation, PushOperation, REST};
+use crate::served::push::{PreparedPush, Pushes};
 use crate::served::run::TaskRun;
 use crate::served::section::AgentSettings;
 use crate::served::skills::skills;
@@ -40,7 +42,6 @@ use crate::served::tasks::{Onward, Tasks};
 
 const CARD: &str = "/.well-known/agent-card.json";
 const RPC: &str = "/a2a";
-const REST: &str = "/a2a/";
 const VERSION: &str = "a2a-version";
 /// Fields that decide admission; a task keeps no others.
 const SHOWN: [&str; 3] = ["authorization", "host", "origin"];
@@ -52,6 +53,7 @@ pub struct AgentDoor {
     pub entrance: Arc<Entrance>,
     pub tasks: Arc<Tasks>,
     pub streams: Arc<TaskStreams>,
+    pub pushes: Pushes,
     pub life: Arc<KeptLife>,
 }
 
@@ -73,11 +75,12 @@ impl Door for AgentDoor {
     }
 }
 
-/// A client, with one admission for its task and one for its stream, each checked to its end.
+/// A client, with an admission each for its task, its stream and its notifications, checked to their ends.
 struct AdmittedClient {
     caller: Arc<Caller>,
     held: HeldEntry,
     streams: HeldEntry,
+    pushes: HeldEntry,
 }
 
 /// An answer to a request.
@@ -85,17 +88,6 @@ enum ServedAnswer {
     /// Raw task, or page of tasks.
     Raw(String),
     Stream(StreamedBody),
-}
-
-/// A request of an admitted client.
-enum AgentOperation<'a> {
-    Send(&'a [u8]),
-    Stream(&'a [u8]),
-    Subscribe(String),
-    Get(String),
-    Cancel(String),
-    List(Result<TaskFilter, ClientRefusal>),
-    Unknown,
 }
 
 impl AgentDoor {
@@ -137,8 +129,9 @@ impl AgentDoor {
                 Err(refused) => return shut(&refused),
             }
         };
-        let AgentSettings { url, name, description } = &settings;
-        let card = ServedCard { name, description, version: env!("CARGO_PKG_VERSION"), url, wants_credential, skills: listed };
+        let AgentSettings { url, name, description, push } = &settings;
+        let (version, has_push) = (env!("CARGO_PKG_VERSION"), !push.is_empty());
+        let card = ServedCard { name, description, version, url, wants_credential, has_push, skills: listed };
         cached(parts, card.write(), if is_public { "public, max-age=300" } else { "private, no-cache" })
     }
 
@@ -156,16 +149,8 @@ impl AgentDoor {
             Err(error @ EnvelopeError::Json(_)) => return reply::refuse(StatusCode::OK, None, -32700, &error.to_string()).into_http(),
             Err(error) => return reply::refuse(StatusCode::OK, None, -32600, &error.to_string()).into_http(),
         };
-        let task = || request.params.str("id").unwrap_or_default().into_owned();
-        let (asked, is_wrapped) = match &*request.method {
-            "SendMessage" => (AgentOperation::Send(request.params.text()), true),
-            "GetTask" => (AgentOperation::Get(task()), false),
-            "CancelTask" => (AgentOperation::Cancel(task()), false),
-            "ListTasks" => (AgentOperation::List(TaskFilter::read(request.params.text())), false),
-            "SendStreamingMessage" => (AgentOperation::Stream(request.params.text()), false),
-            "SubscribeToTask" => (AgentOperation::Subscribe(task()), false),
-            _ => (AgentOperation::Unknown, false),
-        };
+        let asked = AgentOperation::of_rpc(&request);
+        let is_wrapped = asked.is_wrapped();
         let mut status = StatusCode::OK;
         let answer = match self.serve(parts, client, asked, Some(&request.id)).await {
             Ok(ServedAnswer::Raw(task)) if is_wrapped => Answer::Result(Bytes::from(format!("{{\"task\":{task}}}")).into()),
@@ -186,23 +171,8 @@ impl AgentDoor {
             Ok(admitted) => admitted,
             Err(refused) => return *refused,
         };
-        let path = parts.uri.path().strip_prefix(REST).unwrap_or_default();
-        let task = path.strip_prefix("tasks/").unwrap_or_default();
-        let (asked, is_wrapped) = match (&parts.method, path) {
-            (&Method::POST, "message:send") => (AgentOperation::Send(&body), true),
-            (&Method::GET, "tasks") => {
-                let pairs: Vec<_> = url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).collect();
-                (AgentOperation::List(TaskFilter::of_query(pairs.iter().map(|(key, text)| (&**key, &**text)))), false)
-            }
-            (&Method::POST, "message:stream") => (AgentOperation::Stream(&body), false),
-            // The specification's table says POST, and its proto says GET.
-            (&Method::POST | &Method::GET, _) if task.ends_with(":subscribe") => {
-                (AgentOperation::Subscribe(task.trim_end_matches(":subscribe").to_owned()), false)
-            }
-            (&Method::POST, _) if task.ends_with(":cancel") => (AgentOperation::Cancel(task.trim_end_matches(":cancel").to_owned()), false),
-            (&Method::GET, _) if !task.is_empty() && !task.contains('/') => (AgentOperation::Get(task.to_owned()), false),
-            _ => (AgentOperation::Unknown, false),
-        };
+        let asked = AgentOperation::of_rest(parts, &body);
+        let is_wrapped = asked.is_wrapped();
         match self.serve(parts, client, asked, None).await {
             Ok(ServedAnswer::Raw(task)) if is_wrapped => typed(StatusCode::OK, A2A_JSON, format!("{{\"task\":{task}}}").into()),
             Ok(ServedAnswer::Raw(task)) => typed(StatusCode::OK, A2A_JSON, task.into()),
@@ -228,12 +198,12 @@ impl AgentDoor {
         let shown = Fields::new(SHOWN.into_iter().filter_map(|name| Some((name, sent.get(name)?))));
         let admit =
             |shown| HeldEntry::enter(&self.entrance, party.cloned(), shown, held::enter).map_err(|refused| Box::new(shut(&refused)));
-        let (held, streams) = (admit(shown.clone())?, admit(shown)?);
-        if held.entered.principal != entered.principal || streams.entered.principal != entered.principal {
+        let (held, streams, pushes) = (admit(shown.clone())?, admit(shown.clone())?, admit(shown)?);
+        if [&held, &streams, &pushes].iter().any(|held| held.entered.principal != entered.principal) {
             return Err(Box::new(shut(&entry::another())));
         }
         let caller = self.caller(&held.entered);
-        Ok((AdmittedClient { caller, held, streams }, body))
+        Ok((AdmittedClient { caller, held, streams, pushes }, body))
     }
 
     /// Answers an operation. `request` is the raw id of a JSON-RPC request.
@@ -249,7 +219,7 @@ impl AgentDoor {
             let text = "This gate speaks A2A 1.0: send the header A2A-Version with 1.0.";
             return Err(ClientRefusal::new(RefusalReason::VersionNotSupported, text));
         }
-        let AdmittedClient { caller, held, streams } = client;
+        let AdmittedClient { caller, held, streams, pushes } = client;
         let owner = &caller.principal;
         let follow = |place: StreamPlace, id, state| {
             let followed = FollowedTask { id, tasks: Arc::clone(&self.tasks), state, held: streams, request: request.cloned() };
@@ -259,7 +229,7 @@ impl AgentDoor {
             AgentOperation::Send(params) => {
                 let sent = SentMessage::read(params)?;
                 let returns_at_once = sent.returns_at_once;
-                let (id, mut state, has_moved) = self.send(&caller, held, sent)?;
+                let (id, mut state, has_moved) = self.send(&caller, held, pushes, sent)?;
                 if has_moved && !returns_at_once {
                     drop(state.wait_for(|state| state.is_final() || state.is_waiting()).await);
                 }
@@ -267,7 +237,7 @@ impl AgentDoor {
             }
             AgentOperation::Stream(params) => {
                 let (sent, place) = (SentMessage::read(params)?, self.streams.place(owner)?);
-                let (id, state, _) = self.send(&caller, held, sent)?;
+                let (id, state, _) = self.send(&caller, held, pushes, sent)?;
                 return follow(place, id, state);
             }
             AgentOperation::Subscribe(id) => {
@@ -282,9 +252,38 @@ impl AgentDoor {
                 id
             }
             AgentOperation::List(filter) => return Ok(ServedAnswer::Raw(self.tasks.list(owner, &filter?))),
+            AgentOperation::Push(asked) => return self.push(owner, asked, pushes),
             AgentOperation::Unknown => return Err(ClientRefusal::new(RefusalReason::MethodNotFound, "A2A 1.0 has no such method.")),
         };
         self.tasks.find(owner, &id).map(|task| ServedAnswer::Raw(task.write()))
+    }
+
+    /// Answers an operation on notifications.
+    fn push(&self, owner: &Principal, asked: PushOperation<'_>, held: HeldEntry) -> Result<ServedAnswer, ClientRefusal> {
+        let raw = match asked {
+            PushOperation::Create(wish, path) => {
+                let wish = PushWish::read(wish)?;
+                let task = path.or_else(|| wish.task.clone()).unwrap_or_default();
+                self.tasks.size(owner, &task)?;
+                self.prepared(owner, wish)?.begin(&self.tasks, owner, &task, held)?
+            }
+            PushOperation::Get(name) => {
+                let PushName { task, id } = name?;
+                let wish = self.tasks.pushes(owner, &task)?.into_iter().find(|(known, _)| *known == id);
+                let unknown = || ClientRefusal::new(RefusalReason::TaskNotFound, "The task has no push notification config of the id.");
+                wish.ok_or_else(unknown)?.1
+            }
+            PushOperation::List(name) => {
+                let wishes: Vec<_> = self.tasks.pushes(owner, &name?.task)?.into_iter().map(|(_, wish)| wish).collect();
+                write_list(&wishes)
+            }
+            PushOperation::Delete(name) => self.tasks.remove_push(owner, &name?).map(|()| "{}".into())?,
+        };
+        Ok(ServedAnswer::Raw(raw))
+    }
+
+    fn prepared(&self, owner: &Principal, wish: PushWish) -> Result<PreparedPush, ClientRefusal> {
+        self.pushes.prepare(&self.settings().unwrap_or_default().push, owner, wish)
     }
 
     /// Begins or goes on with a task: its id, its states, and a flag for a call set in motion by the message.
@@ -292,14 +291,25 @@ impl AgentDoor {
         &self,
         caller: &Arc<Caller>,
         held: HeldEntry,
+        pushes: HeldEntry,
         sent: SentMessage,
     ) -> Result<(String, watch::Receiver<TaskState>, bool), ClientRefusal> {
         let owner = &caller.principal;
         let work = self.life.begin_work(matches!(sent.purpose, SentPurpose::Begins(_)))?;
+        let push = sent.push.map(|wish| self.prepared(owner, wish)).transpose()?;
+        let notify = |task: &str| push.map_or(Ok(()), |push| push.begin(&self.tasks, owner, task, pushes).map(drop));
         let begun = match sent.purpose {
-            SentPurpose::Begins(call) => self.tasks.begin(owner, sent.context, call)?,
+            SentPurpose::Begins(call) => {
+                let begun = self.tasks.begin(owner, sent.context, call)?;
+                if let Err(refusal) = notify(&begun.id) {
+                    self.tasks.rest(&begun.id, TaskEnd { state: TaskState::Failed, words: Some(refusal.to_string()), artifacts: None });
+                    return Err(refusal);
+                }
+                begun
+            }
             SentPurpose::GoesOn(onward) => {
                 let id = onward.task.clone();
+                self.tasks.size(owner, &id).and_then(|_| notify(&id))?;
                 match self.tasks.go_on(owner, onward)? {
                     Onward::Begun(begun) => begun,
                     Onward::Answered(state) => return Ok((id, state, true)),

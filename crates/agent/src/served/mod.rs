@@ -4,6 +4,8 @@ pub mod agent_door;
 pub mod asked;
 pub mod capability_door;
 pub mod life;
+pub mod operation;
+pub mod push;
 pub mod run;
 pub mod section;
 pub mod shelf;

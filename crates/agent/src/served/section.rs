@@ -5,8 +5,12 @@ use config::diff::{Change, differing, optional};
 use config::file::At;
 use config::reading::FileReading;
 use config::resolved::Config;
+use runtime::reach::Reach;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use url::{Origin, Url};
+
+use crate::served::push::is_reached;
 
 /// The gate as an agent: `[agent]`.
 pub struct AgentSection;
@@ -29,15 +33,43 @@ struct AgentTable {
     name: Option<String>,
     /// Words about the agent for everybody who can reach the gate.
     description: Option<String>,
+    /// Addresses to which clients may have notifications of their tasks sent: origins such as `https://hooks.example.com`, or `*` for every
+    /// https address on the internet. Default: none.
+    #[schemars(example = &["https://hooks.example.com"])]
+    push: Option<Vec<At<String>>>,
 }
 
 /// The gate as an agent, checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentSettings {
     /// Address without a slash at the end.
     pub url: String,
     pub name: String,
     pub description: String,
+    pub push: PushScope,
+}
+
+/// Addresses of notifications.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushScope {
+    /// Every https address on the internet.
+    is_open: bool,
+    origins: Vec<Origin>,
+}
+
+impl PushScope {
+    /// Checks for a gate without notifications.
+    pub fn is_empty(&self) -> bool {
+        !self.is_open && self.origins.is_empty()
+    }
+
+    /// Finds the addresses to which a URL may lead; `None`: nothing is sent there.
+    pub fn reach(&self, url: &Url) -> Option<Reach> {
+        if self.origins.contains(&url.origin()) {
+            return Some(Reach::new(url, Vec::new()));
+        }
+        Some(Reach::public()).filter(|reach| self.is_open && url.scheme() == "https" && is_reached(url, reach))
+    }
 }
 
 impl Section for AgentSection {
@@ -48,13 +80,65 @@ impl Section for AgentSection {
         let Some(url) = reading.address(&table.url) else { return };
         let name = table.name.clone().unwrap_or_else(|| "Banyan".into());
         let description = table.description.clone().unwrap_or_else(|| "A gate in front of tools. Each skill is a tool.".into());
-        config.values.set(AgentSettings { url: url.as_str().trim_end_matches('/').to_owned(), name, description });
+        let mut push = PushScope::default();
+        for place in table.push.iter().flatten() {
+            match place.get().as_str() {
+                "*" => push.is_open = true,
+                _ => push.origins.extend(reading.address(place).map(|url| url.origin())),
+            }
+        }
+        config.values.set(AgentSettings { url: url.as_str().trim_end_matches('/').to_owned(), name, description, push });
     }
 
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
         let change = optional("agent", old.values.get::<AgentSettings>(), new.values.get(), |old, new| {
-            differing([("url", old.url != new.url), ("name", old.name != new.name), ("description", old.description != new.description)])
+            differing([
+                ("url", old.url != new.url),
+                ("name", old.name != new.name),
+                ("description", old.description != new.description),
+                ("push", old.push != new.push),
+            ])
         });
         change.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach(scope: &PushScope, url: &str) -> Option<Reach> {
+        scope.reach(&Url::parse(url).unwrap())
+    }
+
+    #[test]
+    fn notifications_go_to_listed_origins_alone() {
+        let origin = |url: &str| Url::parse(url).unwrap().origin();
+        let listed = PushScope { is_open: false, origins: vec![origin("https://hooks.example.com"), origin("http://127.0.0.1:8000")] };
+        assert!(reach(&listed, "https://hooks.example.com/a?b=1").is_some_and(|reach| !reach.allows([127, 0, 0, 1].into())));
+        assert!(reach(&listed, "http://127.0.0.1:8000/x").is_some_and(|reach| reach.allows([127, 0, 0, 1].into())));
+        for other in ["http://hooks.example.com/", "https://hooks.example.com:444/", "https://a.example/", "http://127.0.0.1:8001/"] {
+            assert_eq!(reach(&listed, other), None, "{other}");
+        }
+        assert!(PushScope::default().is_empty());
+    }
+
+    #[test]
+    fn an_open_scope_leads_into_no_private_network() {
+        let open = PushScope { is_open: true, origins: Vec::new() };
+        assert!(
+            reach(&open, "https://a.example/")
+                .is_some_and(|reach| reach.allows([1, 1, 1, 1].into()) && !reach.allows([10, 0, 0, 1].into()))
+        );
+        for other in [
+            "http://a.example/",
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://10.0.0.1/",
+            "https://169.254.169.254/",
+            "https://2130706433/",
+        ] {
+            assert_eq!(reach(&open, other), None, "{other}");
+        }
     }
 }

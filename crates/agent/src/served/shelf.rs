@@ -11,6 +11,8 @@ use banyan_model::Principal;
 use call::words::cancel::Cancel;
 use tokio::sync::{oneshot, watch};
 
+use crate::served::push::KeptPush;
+
 /// Most tasks of a caller, and of all.
 pub const MOST_OF_CALLER: usize = 256;
 pub const MOST: usize = 4_096;
@@ -28,6 +30,8 @@ pub struct KeptTask {
     pub rests: Option<Instant>,
     /// Way of the client's answer to the question of the task.
     pub answered: Option<oneshot::Sender<String>>,
+    /// Wishes to be told of the task.
+    pub pushes: Vec<KeptPush>,
     /// The state, for those who wait for another.
     pub moved: watch::Sender<TaskState>,
     /// Number of the last change; the shelf sets it.
@@ -37,12 +41,13 @@ pub struct KeptTask {
 impl KeptTask {
     /// Makes a working task.
     pub fn new(owner: Principal, task: ServedTask, call: SkillCall, moved: watch::Sender<TaskState>) -> Self {
-        Self { owner, task, call, cancel: Cancel::default(), rests: None, answered: None, moved, number: 0 }
+        Self { owner, task, call, cancel: Cancel::default(), rests: None, answered: None, pushes: Vec::new(), moved, number: 0 }
     }
 
     /// Counts the bytes that the task holds.
     pub fn size(&self) -> usize {
-        self.task.size() + self.call.skill.len() + self.call.arguments.len()
+        let pushes: usize = self.pushes.iter().map(|push| push.size).sum();
+        self.task.size() + self.call.skill.len() + self.call.arguments.len() + pushes
     }
 }
 

@@ -183,7 +183,7 @@ impl StreamPlace {
     }
 
     /// Waits for room for the events of a task of `bytes`: for no longer than the streams before take, each of which has a deadline.
-    async fn room(&self, bytes: usize) -> Option<(SemaphorePermit<'_>, SemaphorePermit<'_>)> {
+    pub async fn room(&self, bytes: usize) -> Option<(SemaphorePermit<'_>, SemaphorePermit<'_>)> {
         let size = u32::try_from((COPIES * bytes / 1024 + 1).min(ROOM_OF_CALLER)).ok()?;
         Some((self.own.acquire_many(size).await.ok()?, self.streams.room.acquire_many(size).await.ok()?))
     }

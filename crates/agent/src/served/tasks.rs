@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use agent_proto::served::incoming::{OnwardMessage, SkillCall};
 use agent_proto::served::input::TaskQuestion;
 use agent_proto::served::listing::{TaskFilter, TaskPage};
+use agent_proto::served::push::PushName;
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use agent_proto::served::written::{ServedTask, TaskEnd};
 use agent_proto::task::TaskState;
@@ -14,10 +15,13 @@ use call::words::cancel::Cancel;
 use runtime::{clock, random};
 use tokio::sync::{oneshot, watch};
 
+use crate::served::push::KeptPush;
 use crate::served::shelf::{KeptTask, TaskShelf};
 
 /// Time to keep an ended task, or a task at rest for its caller.
 const KEPT: Duration = Duration::from_secs(600);
+/// Most wishes of a task for notifications.
+const MOST_PUSHES: usize = 4;
 
 /// All tasks.
 #[derive(Default)]
@@ -161,6 +165,41 @@ impl Tasks {
             return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task has ended: ask for it instead."));
         }
         Ok(kept.moved.subscribe())
+    }
+
+    /// Adds a wish to a task of `owner`, in place of one with the same id.
+    pub fn add_push(&self, owner: &Principal, id: &str, push: KeptPush) -> Result<watch::Receiver<TaskState>, ClientRefusal> {
+        let mut shelf = self.lock();
+        let others = owned(&shelf, owner, id)?.pushes.iter().filter(|other| other.id != push.id).count();
+        if others >= MOST_PUSHES {
+            return Err(ClientRefusal::new(RefusalReason::Crowded, "The task has too many push notification configs: delete one."));
+        }
+        let mut kept = shelf.remove(id).ok_or_else(unknown)?;
+        let room = shelf.make_room(owner, kept.size() + push.size);
+        if room.is_ok() {
+            kept.pushes.retain(|other| other.id != push.id);
+            kept.pushes.push(push);
+        }
+        let state = kept.moved.subscribe();
+        shelf.place(kept);
+        room.map(|()| state)
+    }
+
+    /// Lists the wishes of a task of `owner`, each with its id.
+    pub fn pushes(&self, owner: &Principal, id: &str) -> Result<Vec<(String, String)>, ClientRefusal> {
+        let shelf = self.lock();
+        let kept = owned(&shelf, owner, id)?;
+        Ok(kept.pushes.iter().map(|push| (push.id.clone(), push.written.clone())).collect())
+    }
+
+    /// Takes a wish from a task of `owner`, if the task has such a wish.
+    pub fn remove_push(&self, owner: &Principal, name: &PushName) -> Result<(), ClientRefusal> {
+        let mut shelf = self.lock();
+        owned(&shelf, owner, &name.task)?;
+        let mut kept = shelf.remove(&name.task).ok_or_else(unknown)?;
+        kept.pushes.retain(|push| push.id != name.id);
+        shelf.place(kept);
+        Ok(())
     }
 
     /// Writes a page of the tasks of `owner`.
@@ -389,6 +428,23 @@ mod tests {
         let begun = tasks.begin(&token("alice"), None, call()).unwrap();
         tasks.step(&begun.id, " ".repeat(BYTES_OF_CALLER + 1));
         assert_eq!(tasks.find(&token("alice"), &begun.id).unwrap().words, None);
+    }
+
+    #[test]
+    fn a_task_has_few_wishes_within_its_bytes() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let stops: Vec<Cancel> = (0..=MOST_PUSHES).map(|_| Cancel::default()).collect();
+        let wish = |number: usize, size| KeptPush::new(number.to_string(), String::new(), size, &stops[number]);
+        let add = |push| tasks.add_push(&token("alice"), &begun.id, push).map(drop);
+        assert_eq!(add(wish(0, BYTES_OF_CALLER)).unwrap_err().kind, RefusalReason::Crowded);
+        assert!((1..=MOST_PUSHES).all(|number| add(wish(number, 1)).is_ok()));
+        assert_eq!(add(wish(0, 1)).unwrap_err().kind, RefusalReason::Crowded);
+        assert!(!stops[1].is_cancelled());
+        assert!(add(KeptPush::new("1".into(), String::new(), 1, &Cancel::default())).is_ok() && stops[1].is_cancelled());
+        tasks.remove_push(&token("alice"), &PushName { task: begun.id.clone(), id: "2".into() }).unwrap();
+        assert!(stops[2].is_cancelled() && tasks.pushes(&token("alice"), &begun.id).unwrap().len() == MOST_PUSHES - 1);
+        assert!(tasks.pushes(&token("bob"), &begun.id).is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use agent_proto::served::incoming::{SentMessage, SentPurpose};
 use agent_proto::served::input::{GivenInput, TaskQuestion};
 use agent_proto::served::listing::{TaskFilter, TaskPage};
+use agent_proto::served::push::{PushName, PushWish};
 use agent_proto::served::rejection::ClientRefusal;
 use agent_proto::served::steps::UntoldSteps;
 use agent_proto::served::written::{ServedTask, TaskEnd, skill};
@@ -15,6 +16,8 @@ use mcp_proto::json::{self, Duplicates};
 /// Most bytes of an answer for a byte of the message, and besides: control characters take six, and a schema stands twice.
 const GROWTH: usize = 16;
 const FRAME: usize = 4 << 10;
+/// Most answers that are tried with each question.
+const MOST_GIVEN: usize = 8;
 
 /// A line is a message of a client, a filter of a list, a question, a step, a result or a definition of a tool. The messages answer the
 /// questions.
@@ -23,6 +26,7 @@ pub(super) fn message(data: &[u8]) {
     let mut given = vec![GivenInput::Declined, GivenInput::Text("1".into()), GivenInput::Unclear];
     for line in &lines {
         given.extend(sent(line));
+        wished(line);
         let filter = TaskFilter::read(line).inspect_err(refused).unwrap_or_default();
         let mut steps = UntoldSteps::default();
         steps.hear(line);
@@ -33,6 +37,7 @@ pub(super) fn message(data: &[u8]) {
         }
         assert!(skill(line).is_none_or(|written| json(written.as_bytes())));
     }
+    given.truncate(MOST_GIVEN);
     for line in lines {
         let Ok(question) = TaskQuestion::read("elicitation/create", line) else { continue };
         for given in &given {
@@ -43,6 +48,16 @@ pub(super) fn message(data: &[u8]) {
         }
         shown(line, &TaskFilter::default(), &task(TaskState::InputRequired, None, Some(question), None));
     }
+}
+
+/// A wish for notifications is JSON without its secrets, and no field of a request has a line end.
+fn wished(line: &[u8]) {
+    let name = PushName::read(line).inspect_err(refused).unwrap_or_default();
+    let Ok(wish) = PushWish::read(line).inspect_err(refused) else { return };
+    let written = wish.write(&name);
+    assert!(json(written.as_bytes()) && PushWish::read(written.as_bytes()).is_ok_and(|read| read.url == wish.url && read.token.is_none()));
+    let fields = [wish.token.clone(), wish.authorization()];
+    assert!(fields.iter().flatten().all(|text| text.bytes().all(|byte| (b' '..=b'~').contains(&byte))));
 }
 
 /// Reads a message, and gives what it says to a question.

@@ -1,0 +1,214 @@
+//! Notifications of tasks by HTTP, to addresses of the clients' choice within those of the operator. Keeps no queue: a receiver that is away
+//! misses states between two tries, and hears of the last. Reads no answer beyond its status.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_proto::served::push::{PushName, PushWish};
+use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
+use agent_proto::task::TaskState;
+use banyan_model::Principal;
+use call::words::cancel::{Cancel, Guard};
+use door::held::HeldEntry;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, redirect};
+use runtime::random;
+use runtime::reach::Reach;
+use runtime::tls::Connector;
+use rustls::ClientConfig;
+use tokio::sync::watch;
+use url::{Host, Url};
+
+use crate::served::section::PushScope;
+use crate::served::streams::{StreamPlace, TaskStreams};
+use crate::served::tasks::Tasks;
+
+/// Field with the token of the client.
+const TOKEN: &str = "x-a2a-notification-token";
+/// Longest time for a try.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Waits before the next tries. The state is given up after the last.
+const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
+
+/// Notifications of all tasks.
+pub struct Pushes {
+    pub connector: Arc<Connector>,
+    /// Places and room: as many as for streams, and none of theirs.
+    pub places: Arc<TaskStreams>,
+}
+
+/// A wish with its place and its way, before its task is known.
+pub struct PreparedPush {
+    place: StreamPlace,
+    wish: PushWish,
+    client: Client,
+}
+
+/// A wish of a task. Its end ends the notifications.
+pub struct KeptPush {
+    pub id: String,
+    /// The wish as its client reads it.
+    pub written: String,
+    /// Bytes of the wish.
+    pub size: usize,
+    #[expect(dead_code, reason = "ends the notifications when dropped")]
+    stop: Guard,
+}
+
+/// Notifications of one wish.
+struct TaskNotices {
+    push: PreparedPush,
+    owner: Principal,
+    task: String,
+    tasks: Arc<Tasks>,
+    state: watch::Receiver<TaskState>,
+}
+
+/// Outcome of a try.
+enum TryOutcome {
+    /// The receiver has answered, or the task is gone: nothing is tried again.
+    Over,
+    Failed,
+}
+
+impl KeptPush {
+    /// Makes a wish as it is kept. `stop` fires at its end.
+    pub fn new(id: String, written: String, size: usize, stop: &Cancel) -> Self {
+        Self { id, written, size, stop: stop.clone().drop_guard() }
+    }
+}
+
+impl Pushes {
+    /// Finds a place and a way for the notifications of `owner`, before anything begins.
+    pub fn prepare(&self, scope: &PushScope, owner: &Principal, wish: PushWish) -> Result<PreparedPush, ClientRefusal> {
+        if scope.is_empty() {
+            let text = "This gate sends no push notifications: follow the task by a stream, or ask for it.";
+            return Err(ClientRefusal::new(RefusalReason::PushNotificationNotSupported, text));
+        }
+        let reach = scope.reach(&wish.url).ok_or_else(|| {
+            let text =
+                "This gate sends no notifications to the `url`: whoever runs it lists the addresses in `push` of its section `[agent]`.";
+            ClientRefusal::new(RefusalReason::InvalidParams, text)
+        })?;
+        let place = self.places.place(owner)?;
+        let builder = Client::builder().redirect(redirect::Policy::none()).no_proxy().timeout(PATIENCE).pool_max_idle_per_host(0);
+        let builder = match self.connector.tls() {
+            Ok(tls) => builder.tls_backend_preconfigured(ClientConfig::clone(&tls)),
+            Err(_) => builder,
+        };
+        let client = builder.dns_resolver(Arc::new(ReachedNames(reach))).build().map_err(|error| {
+            tracing::error!(%error, "notifications of a task can't be sent");
+            ClientRefusal::new(RefusalReason::Crowded, "This gate can't send notifications now; try again later.")
+        })?;
+        Ok(PreparedPush { place, wish, client })
+    }
+}
+
+impl PreparedPush {
+    /// Begins the notifications of a task, and gives the wish as its client reads it.
+    pub fn begin(self, tasks: &Arc<Tasks>, owner: &Principal, task: &str, held: HeldEntry) -> Result<String, ClientRefusal> {
+        let name = PushName { task: task.to_owned(), id: self.wish.id.clone().unwrap_or_else(random::token) };
+        let (written, stop) = (self.wish.write(&name), Cancel::default());
+        let size = self.wish.size() + written.len() + name.id.len();
+        let kept = KeptPush::new(name.id, written.clone(), size, &stop);
+        let state = tasks.add_push(owner, task, kept)?;
+        let notices = TaskNotices { push: self, owner: owner.clone(), task: name.task, tasks: Arc::clone(tasks), state };
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                () = held.revoked() => {}
+                () = stop.cancelled() => {}
+                _ = notices.follow() => {}
+            }
+        });
+        Ok(written)
+    }
+}
+
+impl TaskNotices {
+    /// Tells each change of the state, to the end of the task. `None`: the task is gone.
+    async fn follow(mut self) -> Option<()> {
+        let (mut told, mut waits) = (TaskState::Working, AGAIN.into_iter());
+        loop {
+            let now = *self.state.borrow_and_update();
+            if now != told {
+                let outcome = self.try_once().await?;
+                if let (TryOutcome::Failed, Some(wait)) = (outcome, waits.next()) {
+                    drop(tokio::time::timeout(wait, self.state.changed()).await);
+                    continue;
+                }
+                (told, waits) = (now, AGAIN.into_iter());
+            }
+            if told.is_final() {
+                return Some(());
+            }
+            self.state.changed().await.ok()?;
+        }
+    }
+
+    /// Sends the task as it is now.
+    async fn try_once(&self) -> Option<TryOutcome> {
+        let PreparedPush { place, wish, client } = &self.push;
+        let _room = place.room(self.tasks.size(&self.owner, &self.task).ok()?).await?;
+        let task = self.tasks.find(&self.owner, &self.task).ok()?;
+        let mut request = client.post(wish.url.clone()).header(CONTENT_TYPE, "application/json");
+        for (field, value) in [(TOKEN, wish.token.clone()), (AUTHORIZATION.as_str(), wish.authorization())] {
+            if let Some(value) = value {
+                request = request.header(field, value);
+            }
+        }
+        let sent = request.body(format!("{{\"task\":{}}}", task.write())).send().await;
+        let status = match sent {
+            Ok(answer) => answer.status(),
+            Err(error) => {
+                tracing::debug!(error = %error.without_url(), "a notification of a task did not arrive");
+                return Some(TryOutcome::Failed);
+            }
+        };
+        let is_worth_another = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
+        Some(if is_worth_another { TryOutcome::Failed } else { TryOutcome::Over })
+    }
+}
+
+/// Addresses of names, within a reach.
+struct ReachedNames(Reach);
+
+impl Resolve for ReachedNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0.clone();
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let within: Vec<SocketAddr> = found.filter(|address| reach.allows(address.ip())).collect();
+            if within.is_empty() {
+                return Err("every address of the name is out of reach".into());
+            }
+            Ok(Box::new(within.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Checks a host that is written as an address, for which no name is looked up.
+pub fn is_reached(url: &Url, reach: &Reach) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => reach.allows(ip.into()),
+        Some(Host::Ipv6(ip)) => reach.allows(ip.into()),
+        Some(Host::Domain(_)) => true,
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_leads_no_further_than_its_reach() {
+        let resolve = |reach: Reach| ReachedNames(reach).resolve("localhost".parse().unwrap());
+        let refused = resolve(Reach::public()).await.err().unwrap();
+        assert!(refused.to_string().contains("out of reach"), "{refused}");
+        let listed = Url::parse("http://localhost:8000").unwrap();
+        assert!(resolve(Reach::new(&listed, Vec::new())).await.unwrap().all(|address| address.ip().is_loopback()));
+    }
+}
