@@ -75,6 +75,34 @@ TERMINAL = {"pagers": again(b" --More-- "), "wiped pagers": again(b" --More-- \r
             "cursors": again(b"a\x1b[1D"), "titles": again(b"\x1b]0;a"), "ends": again(b"a\x1b[K"), "questions": again(b"Sure? [confirm]")}
 TOOLS = {"tools": numbered(b'{"name":"m.n#","description":"opens w# of many"}\n'), "long words": again(b'{"name":"a","description":"' + b"opens " * 50 + b'"}\n')}
 
+def field(tag, content):
+    """A field of protobuf with its length."""
+    length, out = len(content), b""
+    while length > 0x7f:
+        out, length = out + bytes([length & 0x7f | 0x80]), length >> 7
+    return tag + out + bytes([length]) + content
+
+
+def patched(ops):
+    """An envelope with a patch of the operations that `ops` makes of a size: kinds, paths, texts and times."""
+    def make(size):
+        made = (field(b"\x12", path) + field(b"\x1a", text) + b"\x08" + bytes([kind]) + b"\x20" + bytes([at & 0x7f | 0x80, at >> 7 & 0x7f | 0x80, at >> 14])
+                for kind, path, text, at in ops(size))
+        return b"\x08\x01" + field(b"\x22", field(b"\x0a", b"c") + b"".join(field(b"\x1a", op) for op in made))
+    return make
+
+
+def nested(size):
+    """One object, at the bottom of as many as may be within each other."""
+    return [(0, b"/a", b'{"a":' * 60 + b"{" + numbered(b'"k#":1', b",")(size - 400) + b"}" + b"}" * 60, 5)]
+
+
+def survived(size):
+    """Removals that many younger values outlive."""
+    young = [(3, b"/a", b"{" + numbered(b'"k#":1', b",")(size // 2) + b"}", 1 << 20)]
+    return young + [(2, b"/a", b"", 2 + at) for at in range(size // 2 // 16)]
+
+
 # Within what a text stands: so that a decoder gets to it, and does not refuse what is before.
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":'
 RESULT = b'{"jsonrpc":"2.0","id":1,"result":'
@@ -100,7 +128,8 @@ FRAMES = {
     "axcp_data": {"gzip": (BYTES, b"\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\xff", b"")},
     "axcp_envelope": {"fields": ({"unknown": again(b"\xfa\xff\x03\x00"), "numbers": again(b"\x60\x01"), "long numbers": again(b"\xe0\x80\x80\x00\x01")}, b"\x08\x01", b"")},
     "axcp_frames": {"frames": ({"empty": again(b"\0\0\0\0"), "short": again(b"\x01\0\0\0a")}, b"\x01", b"")},
-    "axcp_patch": {"operations": ({"operations": again(b"\x1a\x0a\x08\x00\x12\x02/a\x1a\x00 \x05"), "unknown": again(b"\xfa\xff\x03\x00")}, b"\x08\x01\x22\x80\x80\x01\x0a\x01c", b"")},
+    "axcp_patch": {"operations": ({"operations": again(b"\x1a\x0a\x08\x00\x12\x02/a\x1a\x00 \x05"), "unknown": again(b"\xfa\xff\x03\x00")}, b"\x08\x01\x22\x80\x80\x01\x0a\x01c", b""),
+                   "wholes": ({"nested": patched(nested), "survived": patched(survived)}, b"", b"")},
     "axcp_session": {"frames": ({"negotiate": again(b"\x08\0\0\0\x08\x01\x42\x04\x08\x07\x10\x02"), "empty": again(b"\0\0\0\0")}, b"", b""),
                      "open": ({"subscribe": again(b"\x0c\0\0\0\x08\x01\x18\x02\xc2\x3e\x05\x0a\x03\x0a\x01c"),
                                "request": again(b"\x0c\0\0\0\x08\x01\x18\x02\xca\x3e\x05\x0a\x03\x0a\x01c"),

@@ -7,6 +7,7 @@
 //! with its peers: `subscriber` makes the patches for one of them, and `again` says when to ask one for what is lacking.
 
 mod again;
+mod ages;
 pub mod clock;
 pub mod follow;
 pub mod kept;

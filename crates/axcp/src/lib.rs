@@ -10,6 +10,7 @@ mod section;
 mod shelf;
 mod slots;
 mod status_door;
+mod whole;
 mod words;
 
 pub use crate::part::AxcpPart;

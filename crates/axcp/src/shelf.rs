@@ -17,6 +17,7 @@ use store::{ContextAddition, Contexts, KeptContext, KeptProgress, StoreError};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use crate::section::ContextSettings;
+use crate::whole::WholeText;
 
 /// Bytes of the versions behind a snapshot, after which the store gets a new one.
 const MOST_BEHIND: usize = 8 * 1024 * 1024;
@@ -54,8 +55,8 @@ pub(crate) struct HeldContext {
     shared: Mutex<SharedContext>,
     /// Holder of the turn changes the context, and keeps the change.
     turn: Arc<tokio::sync::Mutex<ChangeTurn>>,
-    /// Version and JSON text of the whole, as a JSON string, made at the first reading of the version.
-    whole: Mutex<Option<(u64, Bytes)>>,
+    /// JSON text of the whole, as a JSON string.
+    whole: WholeText,
     /// Last failure of the store, until it takes a change again.
     trouble: Mutex<Option<String>>,
     shelf: Weak<ContextShelf>,
@@ -146,7 +147,7 @@ impl ContextShelf {
             settings: settings.clone(),
             shared: Mutex::new(SharedContext::new(opened.replica, opened.epoch, ttl, peers)),
             turn: Arc::new(tokio::sync::Mutex::new(turn)),
-            whole: Mutex::default(),
+            whole: WholeText::default(),
             trouble: Mutex::default(),
             shelf: Arc::downgrade(self),
             began: clock::now(),
@@ -208,17 +209,9 @@ impl HeldContext {
 
     /// Gives the JSON text of the whole context as a JSON string, made once a version.
     pub(crate) fn quoted(&self) -> Bytes {
-        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = self.lock();
-        let version = shared.replica().version();
-        if let Some((_, text)) = whole.as_ref().filter(|(of, _)| *of == version) {
-            return text.clone();
-        }
-        let text = shared.replica().json();
-        drop(shared);
-        let text = Bytes::from(quote(&String::from_utf8_lossy(&text)));
-        *whole = Some((version, text.clone()));
-        text
+        let replica = shared.replica();
+        self.whole.of_version(replica.version(), || Bytes::from(quote(&String::from_utf8_lossy(&replica.json()))))
     }
 
     /// Gives the progress of a peer.

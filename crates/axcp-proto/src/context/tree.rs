@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
+use super::ages::{AGE, NodeAges, WIDE};
 use super::clock::WriteStamp;
 
 /// Content of a register. The order decides between writes of equal stamps, which only a faulty author makes.
@@ -26,7 +28,11 @@ pub(super) struct RegisterNode {
     /// Stamp before which all writes below are dead, where the levels above do not already say so.
     cover: Option<WriteStamp>,
     /// Boxed, since a map with a single entry has room for eleven.
-    below: BTreeMap<Box<str>, Box<RegisterNode>>,
+    below: BTreeMap<Arc<str>, Box<RegisterNode>>,
+    /// Oldest write below.
+    oldest: Option<WriteStamp>,
+    /// Order of the nodes below, where there are many.
+    ages: Option<Box<NodeAges>>,
     /// Bytes held for the value here and for all nodes below, counted with each write.
     inner: usize,
 }
@@ -47,20 +53,23 @@ const ALLOCATION: usize = 16;
 /// Memory of a node beside its texts and the nodes below, in bytes.
 const NODE: usize = size_of::<RegisterNode>() + ALLOCATION;
 /// Memory of the name of an author beside its bytes.
-const AUTHOR: usize = 16 + ALLOCATION;
+const AUTHOR: usize = SHARED + ALLOCATION;
+/// Memory of the counts of a shared text.
+const SHARED: usize = 16;
 /// Memory of a block of a map: eleven entries, and what leads from block to block.
-const BLOCK: usize = 11 * size_of::<(Box<str>, Box<RegisterNode>)>() + ALLOCATION + 40;
+const BLOCK: usize = 11 * size_of::<(Arc<str>, Box<RegisterNode>)>() + ALLOCATION + 40;
 /// Entries of each block of a map but one, at least.
 const LEAST_IN_BLOCK: usize = 5;
 
 /// Gives the most bytes that nodes take, with names and values of `texts` bytes in all, and authors of `author` bytes.
 pub(super) const fn most_held(nodes: usize, texts: usize, author: usize) -> usize {
-    nodes * (NODE + 2 * ALLOCATION + 2 * (AUTHOR + author) + BLOCK) + texts
+    nodes * (NODE + SHARED + 2 * ALLOCATION + 2 * (AUTHOR + author) + BLOCK + AGE) + texts
 }
 
-/// Gives the bytes of a map with `entries` entries, at most.
+/// Gives the bytes of a map with `entries` entries, and of their order, at most.
 const fn table(entries: usize) -> usize {
-    if entries == 0 { 0 } else { BLOCK * (1 + entries / LEAST_IN_BLOCK) }
+    let ages = if entries < WIDE { 0 } else { size_of::<NodeAges>() + ALLOCATION + AGE * (LEAST_IN_BLOCK + entries) };
+    if entries == 0 { 0 } else { BLOCK * (1 + entries / LEAST_IN_BLOCK) + ages }
 }
 
 impl RegisterValue {
@@ -116,15 +125,39 @@ impl RegisterNode {
 
     /// Changes the node under `name`, which is made where there is none, and counts the bytes.
     fn enter(&mut self, name: &str, change: impl FnOnce(&mut Self) -> bool) -> bool {
-        let before = self.below.get(name).map_or(0, |node| node.held_under(name)) + table(self.below.len());
-        if !self.below.contains_key(name) {
-            self.below.insert(name.into(), Box::default());
-        }
-        let Some(node) = self.below.get_mut(name) else { return false };
+        let name = self.below.get_key_value(name).map_or_else(|| Arc::from(name), |(name, _)| Arc::clone(name));
+        let table_before = table(self.below.len());
+        let is_new = !self.below.contains_key(&name);
+        let node = self.below.entry(Arc::clone(&name)).or_default();
+        let before = if is_new { 0 } else { node.held_under(&name) };
+        let oldest_before = node.oldest_of_all().cloned();
         let is_changed = change(node);
-        let after = node.held_under(name) + table(self.below.len());
-        self.inner = (self.inner + after).saturating_sub(before);
+        let after = node.held_under(&name) + table(self.below.len());
+        self.inner = (self.inner + after).saturating_sub(before + table_before);
+        self.note_age(&name, oldest_before.as_ref());
         is_changed
+    }
+
+    /// Notes that a node below was changed, made or removed.
+    fn note_age(&mut self, name: &Arc<str>, before: Option<&WriteStamp>) {
+        if self.below.len() < WIDE {
+            self.ages = None;
+            self.oldest = self.below.values().filter_map(|node| node.oldest_of_all()).min().cloned();
+            return;
+        }
+        let below = &self.below;
+        let ages = self.ages.get_or_insert_with(|| {
+            let mut ages = NodeAges::default();
+            below.iter().filter(|(other, _)| *other != name).for_each(|(other, node)| ages.replace(other, None, node.oldest_of_all()));
+            ages.into()
+        });
+        ages.replace(name, before, below.get(name).and_then(|node| node.oldest_of_all()));
+        self.oldest = ages.oldest().cloned();
+    }
+
+    /// Gives the oldest write of this node and of all below.
+    fn oldest_of_all(&self) -> Option<&WriteStamp> {
+        self.last.iter().map(|(stamp, _)| stamp).chain(&self.cover).chain(&self.oldest).min()
     }
 
     /// Writes the register of this node. Tells if anything changed.
@@ -132,7 +165,9 @@ impl RegisterNode {
         let is_raised = self.raise(write.stamp, write.value);
         let is_covered = write.is_cover && floor.max(self.cover.as_ref()).is_none_or(|cover| cover < write.stamp);
         if is_covered {
+            let before = self.own();
             self.cover = Some(write.stamp.clone());
+            self.inner = (self.inner + self.own()).saturating_sub(before);
             self.prune_below(write.stamp);
         }
         is_raised || is_covered
@@ -150,30 +185,40 @@ impl RegisterNode {
 
     /// Drops dead writes. Tells if anything is left.
     fn prune(&mut self, floor: &WriteStamp) -> bool {
+        let before = self.own();
         if self.last.as_ref().is_some_and(|(stamp, _)| stamp < floor) {
             self.last = None;
         }
         if self.cover.as_ref().is_some_and(|cover| cover <= floor) {
             self.cover = None;
         }
+        self.inner = (self.inner + self.own()).saturating_sub(before);
         let floor = self.cover.as_ref().unwrap_or(floor).clone();
         self.prune_below(&floor);
         self.last.is_some() || self.cover.is_some() || !self.below.is_empty()
     }
 
-    /// Drops dead writes below, and counts the bytes anew.
+    /// Drops dead writes below. Nodes whose writes all live are not looked at, but for a few.
     fn prune_below(&mut self, floor: &WriteStamp) {
-        let mut held = 0;
-        self.below.retain(|name, node| {
-            let lives = node.prune(floor);
-            held += if lives { node.held_under(name) } else { 0 };
-            lives
-        });
+        if self.oldest.as_ref().is_none_or(|oldest| oldest > floor) {
+            return;
+        }
+        let old = self.ages.as_ref().map_or_else(|| self.below.keys().cloned().collect(), |ages| ages.until(floor));
+        for name in old {
+            let Some(node) = self.below.get_mut(&name) else { continue };
+            let (before, oldest_before) = (node.held_under(&name), node.oldest_of_all().cloned());
+            let after = if node.prune(floor) { node.held_under(&name) } else { 0 };
+            let table_before = table(self.below.len());
+            if after == 0 {
+                self.below.remove(&name);
+            }
+            self.inner = (self.inner + after + table(self.below.len())).saturating_sub(before + table_before);
+            self.note_age(&name, oldest_before.as_ref());
+        }
         if self.below.is_empty() {
             // An emptied map keeps a block.
             self.below = BTreeMap::new();
         }
-        self.inner = self.own() + table(self.below.len()) + held;
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
@@ -182,13 +227,15 @@ impl RegisterNode {
 
     /// Puts a node back in the place of another.
     pub(super) fn put(&mut self, name: &str, node: Option<Self>) {
-        let before = self.below.get(name).map_or(0, |node| node.held_under(name)) + table(self.below.len());
-        let after = node.as_ref().map_or(0, |node| node.held_under(name));
-        match node {
-            Some(node) => drop(self.below.insert(name.into(), Box::new(node))),
-            None => drop(self.below.remove(name)),
-        }
+        let name: Arc<str> = name.into();
+        let (table_before, after) = (table(self.below.len()), node.as_ref().map_or(0, |node| node.held_under(&name)));
+        let replaced = match node {
+            Some(node) => self.below.insert(Arc::clone(&name), Box::new(node)),
+            None => self.below.remove(&name),
+        };
+        let before = replaced.as_ref().map_or(0, |node| node.held_under(&name)) + table_before;
         self.inner = (self.inner + after + table(self.below.len())).saturating_sub(before);
+        self.note_age(&name, replaced.as_ref().and_then(|node| node.oldest_of_all()));
     }
 
     /// Gives the nodes below whose names come after `name`, in their order.
@@ -208,7 +255,7 @@ impl RegisterNode {
     }
 
     fn held_under(&self, name: &str) -> usize {
-        ALLOCATION + name.len() + self.held()
+        SHARED + ALLOCATION + name.len() + self.held()
     }
 
     fn own(&self) -> usize {
@@ -221,8 +268,16 @@ impl RegisterNode {
     /// Counts the bytes held anew, node by node.
     #[cfg(test)]
     pub(super) fn counted(&self) -> usize {
-        let below: usize = self.below.iter().map(|(name, node)| ALLOCATION + name.len() + node.counted()).sum();
+        let below: usize = self.below.iter().map(|(name, node)| SHARED + ALLOCATION + name.len() + node.counted()).sum();
         NODE + self.own() + table(self.below.len()) + below
+    }
+
+    /// Checks the oldest writes noted here and below against the writes that are there.
+    #[cfg(test)]
+    pub(super) fn ages_are_right(&self) -> bool {
+        let oldest = self.below.values().filter_map(|node| node.oldest_of_all()).min();
+        let is_ordered = self.ages.as_ref().map_or(self.below.len() < WIDE, |ages| self.below.len() >= WIDE && ages.oldest() == oldest);
+        self.oldest.as_ref() == oldest && is_ordered && self.below.values().all(|node| node.ages_are_right())
     }
 
     /// Adds the JSON text of the node to `out`. Tells if the node has a value.

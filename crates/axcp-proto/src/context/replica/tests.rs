@@ -177,6 +177,20 @@ fn xc_10_a_full_segment_may_shrink() {
 }
 
 #[test]
+fn xc_10_what_is_above_a_bound_may_shrink() {
+    // A snapshot of a time when more was admitted.
+    let data = Bytes::from(format!("\"{}\"", "x".repeat(60 << 10)));
+    let ops = (0..80).map(|n| DeltaOp { data: data.clone(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", 1 + n, "y") }).collect();
+    let mut replica = Replica::restore(&patch(ops), "me", 80).unwrap();
+    let held = replica.held();
+    assert!(held > MOST_SEGMENT);
+    replica.write(&[(DeltaKind::Remove, "/s/k1", Bytes::new())], WALL).unwrap();
+    assert!(replica.held() < held && replica.held() > MOST_SEGMENT);
+    let grow = patch(vec![op(DeltaKind::Add, "/s/more", "1", 99, "y")]);
+    assert_eq!(replica.apply(&grow, "y", WALL).unwrap_err().code().number(), 7);
+}
+
+#[test]
 fn xc_11_a_writer_does_not_reach_into_an_array() {
     let mut replica = replica();
     replica.write(&[(DeltaKind::Add, "/s", Bytes::from_static(b"{\"list\":[1,2]}"))], WALL).unwrap();
@@ -289,11 +303,14 @@ impl FlatReference {
 
 fn operations() -> impl Strategy<Value = Vec<DeltaOp>> {
     let kinds = prop::sample::select(vec![DeltaKind::Add, DeltaKind::Replace, DeltaKind::Remove, DeltaKind::Merge]);
-    let paths = prop::sample::select(vec!["/a", "/a/b", "/a/b/c", "/a/b/c/d", "/a/e", "/f", "/f/b"]);
+    let wide = (0..12).map(|name| format!("/a/w{name}"));
+    let paths: Vec<String> =
+        ["/a", "/a/b", "/a/b/c", "/a/b/c/d", "/a/e", "/f", "/f/b"].map(str::to_owned).into_iter().chain(wide).collect();
+    let paths = prop::sample::select(paths);
     let texts =
         prop::sample::select(vec!["1", "[2]", "null", "{}", r#"{"b":3}"#, r#"{"b":{"c":4},"e":5}"#, r#"{"b":null}"#, r#"{"c":{"d":[6]}}"#]);
     let one = (kinds, paths, texts, 1_u64..30, prop::sample::select(vec!["x", "y", "z"]));
-    prop::collection::vec(one.prop_map(|(kind, path, text, ts, node)| op(kind, path, text, ts, node)), 0..25)
+    prop::collection::vec(one.prop_map(|(kind, path, text, ts, node)| op(kind, &path, text, ts, node)), 0..40)
 }
 
 proptest! {
@@ -340,7 +357,7 @@ proptest! {
 
     /// A receiver of the sender's own changes alone, lost and repeated in any way, equals the sender once all gaps are filled.
     #[test]
-    fn xc_12_filled_gaps_make_replicas_equal(ops in operations(), lost in prop::collection::vec(any::<bool>(), 25), back in 0_u64..5) {
+    fn xc_12_filled_gaps_make_replicas_equal(ops in operations(), lost in prop::collection::vec(any::<bool>(), 40), back in 0_u64..5) {
         let (mut sender, mut receiver, mut known) = (replica(), replica(), 0);
         for (op, lost) in ops.iter().zip(lost) {
             sender.apply(&patch(vec![op.clone()]), "peer", WALL).unwrap();
@@ -469,6 +486,11 @@ proptest! {
         prop_assert_eq!(made.tree.held(), made.tree.counted());
         let restored = Replica::restore(&made.snapshot(), "me", 1).unwrap();
         prop_assert_eq!(restored.tree.held(), made.tree.held());
+    }
+
+    #[test]
+    fn xc_11_the_oldest_write_below_is_known(ops in operations()) {
+        prop_assert!(applied(&ops).tree.ages_are_right());
     }
 
     #[test]
