@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    add, agent, approvals, audit, auth, axcp, ca, call, check, completions, connect, console, context, demo, device, doctor, explain,
+    add, agent, approvals, audit, auth, axcp, ca, call, check, completions, connect, console, context, demo, device, doctor, ect, explain,
     grants, import, join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, stub, token,
     tools, trace, tree, up,
 };
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     Disconnect(connect::Disconnect),
     /// Say what is broken and what mends it
     Doctor(doctor::Doctor),
+    /// Show, draw and check tokens that say who did what (Execution Context Tokens)
+    Ect(ect::Ect),
     /// Say why a call was refused, or a server that wanted to register
     Explain(explain::Explain),
     /// Let some calls go out for a while without asking again
@@ -156,6 +158,7 @@ impl Command {
             Self::Device(command) => command.run(place, output),
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
+            Self::Ect(command) => command.run(output),
             Self::Explain(command) => command.run(place, output),
             Self::Grants(command) => command.run(place, output),
             Self::Import(command) => command.run(place, output),

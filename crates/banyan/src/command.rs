@@ -16,6 +16,7 @@ pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod device;
 pub(crate) mod doctor;
+pub(crate) mod ect;
 pub(crate) mod explain;
 pub(crate) mod grants;
 pub(crate) mod import;

@@ -80,6 +80,12 @@ impl EctGraph {
         self.nodes.values()
     }
 
+    /// Lists the tokens, each behind its predecessors.
+    pub fn ordered(&self) -> impl Iterator<Item = &EctClaims> {
+        let ids = order(&self.nodes).unwrap_or_default();
+        ids.into_iter().filter_map(|id| self.nodes.get(&id))
+    }
+
     /// Lists the distinct ancestors of a token, by id.
     ///
     /// # Errors

@@ -178,6 +178,14 @@ fn ae_40_the_graph_refuses_what_is_not_linked() {
 }
 
 #[test]
+fn ae_41_tokens_are_listed_behind_their_predecessors() {
+    let tokens = vec![token(1, &[3, 4], NOW), token(2, &[], NOW), token(3, &[2], NOW), token(4, &[2], NOW)];
+    let graph = EctGraph::gather(9, tokens).unwrap();
+    let listed: Vec<String> = graph.ordered().map(|token| token.id.clone()).collect();
+    assert_eq!((listed.len(), &listed[0], &listed[3]), (4, &uuid(2), &uuid(1)));
+}
+
+#[test]
 fn ae_41_a_circle_in_an_export_is_found() {
     let circle = vec![token(1, &[3], NOW), token(2, &[1], NOW), token(3, &[2], NOW), token(4, &[], NOW)];
     let circular = format!("{}, {}, {}", uuid(1), uuid(2), uuid(3));
