@@ -39,6 +39,7 @@ mod snmp;
 mod ssh;
 mod store;
 mod undo;
+mod validity;
 mod way;
 
 pub use device::Compat;

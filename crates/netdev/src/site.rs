@@ -227,7 +227,7 @@ impl Site {
         let _lock = self.store.lock(PATIENCE).await?;
         let (record, running) = self.edited(who, edits).await?;
         let shown = self.shown(&record, &running)?;
-        self.validate(&shown.change.candidate).await.map_err(|fault| self.cleaned_of(&record, fault))?;
+        self.check_candidate(&running, &shown.change.candidate).await.map_err(|fault| self.cleaned_of(&record, fault))?;
         self.keep(&record)?;
         Ok(shown)
     }
@@ -276,21 +276,6 @@ impl Site {
         let mut adopted = adopt(&record, author, tried, &now())?;
         adopted.change.iter_mut().for_each(|change| change.start.clone_from(&start));
         Ok(adopted)
-    }
-
-    /// Lets the device check the syntax of a candidate, where it can.
-    pub(crate) async fn validate(&self, candidate: &str) -> Result<(), Fault> {
-        match &self.changes {
-            DeviceWay::Frr(frr) => {
-                let file = self.written("check.conf", candidate)?;
-                let checked = frr.validate(&file).await;
-                forget(&file);
-                checked
-            }
-            DeviceWay::Hosted(frr) => frr.validate(candidate).await,
-            DeviceWay::Bird(bird) => bird.validate(candidate).await,
-            DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
-        }
     }
 
     /// The diff that such edits of `who` would make. Nothing is kept, and the device checks nothing.

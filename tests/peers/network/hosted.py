@@ -345,11 +345,21 @@ def sessions_killed(report, gateway):
     report.check("NM-09: after the death of the sessions the device is back, byte for byte", killed and took is not None, f"{killed} {lab.running('r3')} {jobs()}")
 
 
+def passwords(report, gateway):
+    """NM-09: passwords of the command line, which no reload of FRR takes away, are gone after a rollback."""
+    device, before = Device(gateway, "host2"), lab.running("r2")
+    device.change("password canary-hosted-line", "enable password canary-hosted-enable")
+    device.call("network.commit", confirmed=30)
+    held, back = lab.running("r2"), device.call("network.rollback").get("structuredContent", {})
+    report.check("NM-09: host2: passwords of the command line are taken back", held.count("canary-hosted-") >= 2 + before.count("canary-hosted-") and
+                 back.get("status") == "rolled-back" and lab.running("r2") == before, f"{back} {held}"[:1500])
+
+
 def run(report, gateway):
     """Checks both hosts."""
     beside = threading.Thread(target=lambda: report.guard("hosted/cut", lambda: cut(report, gateway)))
     beside.start()
-    for work in (machine, confirmed, taken_back, orphaned, full, without_shell, looked_at, risky):
+    for work in (machine, confirmed, taken_back, passwords, orphaned, full, without_shell, looked_at, risky):
         report.guard(f"hosted/{work.__name__}", lambda work=work: work(report, gateway))
     beside.join()
     report.guard("hosted/sessions_killed", lambda: sessions_killed(report, gateway))

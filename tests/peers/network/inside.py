@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gateway import Gateway, binary  # noqa: E402
-from network import added, asking, clients, controller, lab, netconf, page, previewed, remote, settled, shaped, undone, walk  # noqa: E402
+from network import added, asking, canaries, clients, controller, lab, netconf, page, previewed, remote, settled, shaped, undone, walk  # noqa: E402
 from network.agent import Device, command_lines, kill_all, processes, until  # noqa: E402
 from report import Report  # noqa: E402
 from wire import Legacy  # noqa: E402
@@ -563,6 +563,7 @@ def main():
         report.guard("network/ruled_later", lambda: ruled_later(report, gateway))
         report.guard("network/record", lambda: record(report, device, gateway))
         report.guard("network/timed_out", lambda: timed_out(report, gateway))
+        report.guard("network/canaries", lambda: canaries.routed(report, gateway))
         report.guard("network/over_ssh", lambda: over_ssh(report, gateway))
         report.guard("network/no_login", lambda: no_login(report, gateway))
         paging = threading.Thread(target=lambda: report.guard("network/pages_over_ssh", lambda: pages_over_ssh(report, gateway)))

@@ -145,6 +145,8 @@ def crowded(report, count=12):
         report.check(f"NM-08: {count} answers of {said >> 20} MiB each find no room together", until(50, lambda: refused) is not None and refused[0][0] == -32082, str(refused[:1]))
         told = Device(gateway, "short").call("network.yang.get", path="/ietf-interfaces:interfaces/interface[name='lo']")
         report.check("NM-08: and a short one is read meanwhile", not told.get("isError"), str(told)[:400])
+        # It would wait for the calls under way.
+        gateway.kill()
 
 
 def run(report):

@@ -4,6 +4,7 @@ Banners, prompts, pagers, questions, errors, the configuration mode, and commits
 tried. Runs by itself with `paramiko`: `scripted.py DIRECTORY HOSTKEY PASSWORD`; writes what each device runs into the directory, and one line once
 all listen. A minute lasts three seconds here.
 """
+import json
 import os
 import socket
 import sys
@@ -22,6 +23,16 @@ JUNOS = ["set version 21.4R3.15", "set system host-name edge", 'set system root-
 IOS = ["version 15.2", "hostname access1", "enable secret 5 $1$canary-ios-secret", "interface GigabitEthernet0/1", " description uplink",
        " switchport mode trunk", "interface GigabitEthernet0/2", " switchport access vlan 10", "ip route 10.9.0.0 255.255.0.0 Null0"]
 VRP = ["sysname core1", "interface GE1/0/1", " description uplink", "interface GE1/0/2", " description spare"]
+
+# Each holds a secret of every kind that its dialect knows.
+SECRETS = json.loads(Path(__file__).with_name("canaries.json").read_text())
+for lines, dialect, begins in ((JUNOS, "junos", "set "), (IOS, "ios", ""), (VRP, "vrp", "")):
+    lines += [line for known, _, text in SECRETS if known == dialect and text.startswith(begins) for line in text.split("\n")]
+
+
+def blocks(lines):
+    """Lines of VRP, with its mark between two blocks."""
+    return "\n".join(f"#\n{line}" if number and not line.startswith(" ") else line for number, line in enumerate(lines))
 
 
 def words_of(line):
@@ -319,9 +330,9 @@ class Vrp(Ios):
         if line == "display version":
             return self.send("Huawei Versatile Routing Platform Software\nVRP (R) software, Version 8.180\n")
         if line == "display current-configuration":
-            return self.page("!Software Version V200R005\n!Last configuration was updated at 2026-11-25\n#\n" + "\n#\n".join(machine.running) + "\n#\nreturn\n", "  ---- More ----")
+            return self.page("!Software Version V200R005\n!Last configuration was updated at 2026-11-25\n#\n" + blocks(machine.running) + "\n#\nreturn\n", "  ---- More ----")
         if line == "display configuration candidate":
-            return self.page("#\n" + "\n".join(machine.candidate or machine.running) + "\n#\nreturn\n", "  ---- More ----")
+            return self.page("#\n" + blocks(machine.candidate or machine.running) + "\n#\nreturn\n", "  ---- More ----")
         if line == "save force":
             return self.send("Now saving the current configuration to the slot 1.\nSave the configuration successfully.\n")
         if self.mode == "exec":

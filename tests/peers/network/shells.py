@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import install
-from network import lab
+from network import canaries, lab
 from network.agent import Device, until
 
 HOME = lab.WORK / "scripted"
@@ -230,5 +230,6 @@ def run(report, gateway):
     with ThreadPoolExecutor(len(works)) as pool:
         list(pool.map(lambda work: report.guard("shells", work), works))
     report.guard("shells/refused", lambda: refused(report, gateway))
+    report.guard("shells/canaries", lambda: canaries.scripted(report, gateway, runs))
     report.guard("shells/outside", lambda: outside(report, gateway))
     report.guard("shells/foreign", lambda: foreign(report, gateway))

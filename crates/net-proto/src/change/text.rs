@@ -1,6 +1,8 @@
 //! Configurations of lines and contexts, as FRR and IOS write them: read into a tree, changed by commands, compared. Does not judge commands:
 //! the device does.
 
+mod reload;
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -193,19 +195,6 @@ impl Tree {
         commands
     }
 
-    /// Commands that take away the lines of interfaces which `wanted` does not name: an interface of the kernel can't be deleted whole.
-    pub fn emptied(&self, wanted: &Self, grammar: &Grammar) -> Vec<String> {
-        let foreign = self
-            .nodes
-            .iter()
-            .filter(|node| node.line.starts_with("interface ") && !wanted.nodes.iter().any(|other| other.line == node.line));
-        let lines = |node: &LineNode| {
-            let undone = node.below.iter().map(|below| undone(&below.line, grammar));
-            std::iter::once(node.line.clone()).chain(undone).chain(std::iter::once("exit".to_owned())).collect::<Vec<_>>()
-        };
-        foreign.flat_map(lines).collect()
-    }
-
     fn context(&mut self, path: &[String]) -> &mut Vec<LineNode> {
         let mut level = &mut self.nodes;
         for line in path {
@@ -377,16 +366,6 @@ mod tests {
         let mut tree = Tree::read(SHOWN);
         tree.merge(commands.iter().copied(), &FRR);
         tree.write(&FRR)
-    }
-
-    #[test]
-    fn nm_09_interfaces_that_were_not_there_are_emptied() {
-        let have = Tree::read(
-            "interface mgmt0\n description x\n shutdown\n no link-detect\nexit\ninterface lan0\n description new\nexit\nip route 10.0.0.0/8 blackhole\n",
-        );
-        let wanted = Tree::read("interface lan0\n description old\nexit\n");
-        assert_eq!(have.emptied(&wanted, &FRR), ["interface mgmt0", "no description", "no shutdown", "link-detect", "exit"]);
-        assert!(have.emptied(&have, &FRR).is_empty());
     }
 
     #[test]

@@ -192,7 +192,7 @@ struct WordScan<'t> {
     bytes: &'t [u8],
     at: usize,
     about: LineSubject,
-    /// Is no word of this line read yet?
+    /// Is no word of this line read yet, but for those before a whole line?
     is_first: bool,
     more: &'t BTreeSet<String>,
     spans: &'t mut Vec<Range<usize>>,
@@ -244,7 +244,9 @@ impl WordScan<'_> {
         if word.is_empty() || matches!(self.bytes.get(self.at), Some(b'[' | b'/')) {
             return;
         }
-        let is_first = std::mem::replace(&mut self.is_first, false);
+        // Behind a word that takes a line back, or shows it, stands the line.
+        let is_first = self.is_first;
+        self.is_first &= matches!(word.as_str(), "no" | "undo" | "delete" | "default" | "show" | "display");
         let take = self.rule(&word, is_first);
         self.about.learn(&word);
         if let Some(take) = take {

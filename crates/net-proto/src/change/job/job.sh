@@ -13,11 +13,13 @@ reload() {
   return "$s"
 }
 # Takes away the lines of interfaces that the old configuration does not name: the reload tries to delete such an interface whole, which FRR 10
-# refuses while the kernel has it.
+# refuses while the kernel has it. The reload never takes passwords of the command line away.
 empty() {
   foreign=
   while IFS= read -r line; do
     case $line in
+    "password "*) foreign=; grep -qxF -e "$line" old.conf || printf 'no password\n' ;;
+    "enable password "*) foreign=; grep -qxF -e "$line" old.conf || printf 'no enable password\n' ;;
     "interface "*) foreign=; grep -qxF -e "$line" old.conf || { foreign=yes; printf '%s\n' "$line"; } ;;
     " no "*) [ -z "$foreign" ] || printf '%s\n' "${line# no }" ;;
     " description "*) [ -z "$foreign" ] || printf 'no description\n' ;;

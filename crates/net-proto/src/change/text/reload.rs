@@ -1,0 +1,67 @@
+//! Lines of FRR that `frr-reload.py` does not take away. Runs no reload.
+
+use super::{Grammar, LineNode, Tree, undone};
+
+/// Begins of lines that `frr-reload.py` never takes away, although they can be.
+const PASSWORDS: [&str; 2] = ["password ", "enable password "];
+/// Begins of lines that `frr-reload.py` never takes away, and nothing else does.
+const LASTING: [&str; 6] = ["agentx", "frr version", "frr defaults", "username ", "line vty", "service integrated-vtysh-config"];
+
+impl Tree {
+    /// The first line that one of both configurations of FRR has alone and that no reload could take away: `frr-reload.py` leaves such lines.
+    pub fn lasting_difference<'t>(&'t self, other: &'t Self) -> Option<&'t str> {
+        let alone = |these: &'t Self, those: &'t Self| {
+            let lines = these.nodes.iter().filter(|node| LASTING.iter().any(|begin| node.line.starts_with(begin)));
+            lines.map(|node| node.line.as_str()).find(|line| !those.nodes.iter().any(|other| other.line == *line))
+        };
+        alone(other, self).or_else(|| alone(self, other))
+    }
+
+    /// Commands that take away what a reload would not: the lines of interfaces which `wanted` does not name, since an interface of the kernel
+    /// can't be deleted whole, and passwords of the command line.
+    pub fn emptied(&self, wanted: &Self, grammar: &Grammar) -> Vec<String> {
+        let foreign = self
+            .nodes
+            .iter()
+            .filter(|node| node.line.starts_with("interface ") && !wanted.nodes.iter().any(|other| other.line == node.line));
+        let lines = |node: &LineNode| {
+            let undone = node.below.iter().map(|below| undone(&below.line, grammar));
+            std::iter::once(node.line.clone()).chain(undone).chain(std::iter::once("exit".to_owned())).collect::<Vec<_>>()
+        };
+        let passwords = self.nodes.iter().filter(|node| !wanted.nodes.iter().any(|other| other.line == node.line)).filter_map(|node| {
+            let password = PASSWORDS.iter().find(|password| node.line.starts_with(*password))?;
+            Some(format!("no {}", password.trim_end()))
+        });
+        foreign.flat_map(lines).chain(passwords).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FRR;
+    use super::*;
+
+    #[test]
+    fn nm_09_interfaces_that_were_not_there_are_emptied() {
+        let have = Tree::read(
+            "interface mgmt0\n description x\n shutdown\n no link-detect\nexit\ninterface lan0\n description new\nexit\nip route 10.0.0.0/8 blackhole\n",
+        );
+        let wanted = Tree::read("interface lan0\n description old\nexit\n");
+        assert_eq!(have.emptied(&wanted, &FRR), ["interface mgmt0", "no description", "no shutdown", "link-detect", "exit"]);
+        assert!(have.emptied(&have, &FRR).is_empty());
+    }
+
+    #[test]
+    fn nm_09_passwords_of_the_command_line_are_taken_away() {
+        let have = Tree::read("password a\nenable password 8 b\nrouter bgp 65001\n neighbor 10.0.0.2 password c\nexit\n");
+        assert_eq!(have.emptied(&Tree::read(""), &FRR), ["no password", "no enable password"]);
+        assert_eq!(have.emptied(&Tree::read("password a\nenable password 8 d\n"), &FRR), ["no enable password"]);
+    }
+
+    #[test]
+    fn nm_13_lines_that_last_are_found_on_both_sides() {
+        let (one, other) = (Tree::read("hostname r1\nagentx\n"), Tree::read("hostname r2\nline vty\nexit\n"));
+        assert_eq!((one.lasting_difference(&other), other.lasting_difference(&one)), (Some("line vty"), Some("agentx")));
+        assert_eq!(one.lasting_difference(&Tree::read("agentx\nhostname r2\n")), None);
+    }
+}
