@@ -264,6 +264,10 @@ impl PeerLink {
             // A full queue ends the link with the next answer; the gap is asked for after the next greeting.
             drop(answered);
         }
+        if context.due(&self.peer).is_some() {
+            // The writer waits for the time at which the peer is asked again.
+            self.shelf.wake();
+        }
         Ok(())
     }
 

@@ -84,8 +84,8 @@ impl PatchFollower {
             return Ok(None);
         }
         let base = patch.base_version;
-        let is_snapshot = base == 0 && patch.new_version != 0 && (patch.part != 0 || self.snapshot.last == 0);
-        if is_snapshot {
+        let is_unnumbered_snapshot = patch.new_version != 0 && self.snapshot.last == 0;
+        if base == 0 && (patch.part != 0 || is_unnumbered_snapshot) {
             self.end_snapshot(patch.part, last);
             return Ok(None);
         }
@@ -260,6 +260,13 @@ mod tests {
         follower.subscribe();
         snapshot(&mut follower, 3, None, None);
         assert_eq!((follower.known(), follower.is_whole()), (9, true), "the next one is whole");
+    }
+
+    #[test]
+    fn xc_12_a_snapshot_of_nothing_is_one_too() {
+        let mut follower = PatchFollower::new("chat", 4, 0);
+        follower.note(&ContextPatch { part: 1, ..patch(0, 0) }).unwrap();
+        assert_eq!(follower.known(), 0, "the sender has no version");
     }
 
     #[test]
