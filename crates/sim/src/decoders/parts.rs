@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use stub_proto::cbor::Value;
 use stub_proto::check::Width;
-use stub_proto::fixed::{FixedForm, FixedReader};
+use stub_proto::fixed::{FixedForm, FixedFrame, FixedKind, FixedReader};
 use stub_proto::frame::{FrameOrNoise, FrameReader, frame};
 use stub_proto::message::PartMessage;
 use stub_proto::session::{CallEnd, Content, Order, PartSession, PartStanding, PartStep, Profile, SessionSettings};
+use stub_proto::table::{TableRow, ValueKind};
+
+const FORM: FixedForm = FixedForm { width: Width::Sixteen, most_payload: 12 };
 
 /// A value is written as it was read.
 pub(super) fn value(data: &[u8]) {
@@ -47,50 +50,69 @@ pub(super) fn message(data: &[u8]) {
     assert_eq!(framed, [FrameOrNoise::Message(data.get(..255).unwrap_or(data).to_vec())]);
 }
 
-/// Whatever a part sends, each call ends once, and what is not repeatable has left once at most.
+/// Whatever a part of either profile sends, each call ends once, and as its profile has it.
 pub(super) fn session(data: &[u8]) {
-    let mut session = PartSession::new(SessionSettings {
-        profile: Profile::Described,
-        speed: 115_200,
-        heartbeat: Duration::from_secs(5),
-        most_waiting: 4,
-        seed: 7,
-    });
+    conversation(Profile::Described, data);
+    conversation(Profile::Fixed(FORM), data);
+}
+
+fn conversation(profile: Profile, data: &[u8]) {
+    let heartbeat = Duration::from_secs(5);
+    let mut session = PartSession::new(SessionSettings { profile, speed: 115_200, heartbeat, most_waiting: 4, seed: 7 });
     let (mut now, mut calls, mut ended) = (Duration::ZERO, 0_u64, Vec::new());
     session.open(now);
     // Long texts come in few pieces: a conversation answers each.
     for piece in data.chunks((data.len() / 64).max(8)) {
         calls += 1;
-        session.call(order(calls), now);
+        session.call(order(calls, profile), now);
         session.received(piece, now);
-        session.received(&frame(piece.get(..255).unwrap_or(piece)), now);
+        session.received(&framed(profile, piece), now);
         now += Duration::from_millis(40);
         session.pass(now);
-        collect(&mut session, &mut ended);
+        collect(&mut session, profile, &mut ended);
     }
     session.close();
-    session.call(order(0), now);
-    collect(&mut session, &mut ended);
+    session.call(order(0, profile), now);
+    collect(&mut session, profile, &mut ended);
     assert_eq!(session.standing(), PartStanding::Silent);
     ended.sort_unstable();
     let all: Vec<u64> = (0..=calls).collect();
     assert_eq!(ended, all);
 }
 
-fn order(id: u64) -> Order {
-    Order { id, tool: 1, row: None, content: Content::Values(Vec::new()), is_repeatable: id % 2 == 1, work: Duration::from_millis(10) }
+/// A frame around the piece, so that the conversation behind the checksum is reached.
+fn framed(profile: Profile, piece: &[u8]) -> Vec<u8> {
+    match (profile, piece) {
+        (Profile::Described, _) => frame(piece.get(..255).unwrap_or(piece)),
+        (Profile::Fixed(form), [kind, tool, seq, payload @ ..]) => {
+            let kind = [FixedKind::Call, FixedKind::Response, FixedKind::Heartbeat][usize::from(kind % 3)];
+            form.frame(&FixedFrame { kind, tool: *tool, seq: *seq, payload: payload.to_vec() })
+        }
+        (Profile::Fixed(_), _) => piece.to_vec(),
+    }
+}
+
+fn order(id: u64, profile: Profile) -> Order {
+    let content = match profile {
+        Profile::Described => Content::Values(Vec::new()),
+        Profile::Fixed(_) => Content::Raw(Vec::new()),
+    };
+    // Every third was judged by a table.
+    let row = id.is_multiple_of(3).then(|| TableRow { tool: 1, answer: ValueKind::Map, arguments: Vec::new() });
+    Order { id, tool: 1, row, content, is_repeatable: id % 2 == 1, work: Duration::from_millis(10) }
 }
 
 /// Takes the steps and notes which calls have ended.
-fn collect(session: &mut PartSession, ended: &mut Vec<u64>) {
+fn collect(session: &mut PartSession, profile: Profile, ended: &mut Vec<u64>) {
+    let is_described = profile == Profile::Described;
     while let Some(step) = session.step() {
         match step {
-            PartStep::Send(bytes) => assert!(bytes.len() < 600 && bytes.ends_with(&[0])),
+            PartStep::Send(bytes) => assert!(bytes.len() < 600 && (bytes.ends_with(&[0]) || !is_described)),
             PartStep::Done { id, outcome } => {
-                assert!(!matches!(outcome, CallEnd::Raw(_)));
+                assert!(!matches!(&outcome, CallEnd::Raw(_) if is_described) && !matches!(&outcome, CallEnd::Values(_) if !is_described));
                 ended.push(id);
             }
-            PartStep::Table(table) => assert!(table.rows.len() <= 255),
+            PartStep::Table(table) => assert!(is_described && table.rows.len() <= 255),
             PartStep::Standing(_) => {}
         }
     }
