@@ -15,7 +15,7 @@ ROOT = HERE.parent.parent
 PEERS = ROOT / ".peers"
 PYTHON = HERE / "manifests" / "python"
 NPM = HERE / "manifests" / "npm"
-VENVS = ("lint", "modern", "legacy", "scanner", "network", "agents", "context")
+VENVS = ("lint", "modern", "legacy", "scanner", "network", "agents", "context", "bus")
 # Of it only the rules are used: what the rest of it wants is 330 MB.
 ALONE = ("scanner",)
 

@@ -14,6 +14,7 @@ mod faulty;
 mod tests;
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::table::PartTable;
@@ -111,6 +112,7 @@ impl PartSession {
     /// Begins on a wire just opened.
     pub fn open(&mut self, now: Duration) {
         self.wire = PartWire::new(self.settings.profile);
+        self.send_bytes(self.wire.opening());
         self.ask(0, now);
     }
 
@@ -152,7 +154,8 @@ impl PartSession {
         let is_cut = now.saturating_sub(self.heard) >= pause;
         self.heard = now;
         let before = self.wire.noise();
-        let heard = self.wire.push(bytes, is_cut);
+        let heard = self.wire.push(bytes, is_cut, now);
+        self.pay();
         let noise = self.wire.noise().saturating_sub(before);
         self.babble = self.babble.saturating_add(self.wire.pieces(noise));
         for heard in heard {
@@ -165,7 +168,9 @@ impl PartSession {
 
     /// Lets time pass: everything due by `now` happens.
     pub fn pass(&mut self, now: Duration) {
-        if self.due().is_none_or(|due| due > now) {
+        self.wire.pass(now);
+        self.pay();
+        if self.turn_due().is_none_or(|due| due > now) {
             return;
         }
         match core::mem::replace(&mut self.phase, PartTurn::Closed) {
@@ -189,6 +194,10 @@ impl PartSession {
 
     /// Next moment at which [`Self::pass`] does something.
     pub fn due(&self) -> Option<Duration> {
+        self.turn_due().map(|due| self.wire.due().map_or(due, |wire| wire.min(due)))
+    }
+
+    fn turn_due(&self) -> Option<Duration> {
         match &self.phase {
             PartTurn::Closed => None,
             PartTurn::Asking { due, .. }
@@ -266,7 +275,7 @@ impl PartSession {
     }
 
     fn send(&mut self, mut flight: Flight, seq: u8, now: Duration) {
-        let bytes = self.wire.call(&flight.order, seq, flight.tries > 0);
+        let bytes = self.wire.call(&flight.order, seq, flight.tries > 0, now);
         let both_ways = self.wire_time(bytes.len().saturating_add(self.wire.longest_answer()));
         let patience = patience(both_ways, flight.order.work);
         self.steps.push_back(PartStep::Send(bytes));
@@ -283,7 +292,8 @@ impl PartSession {
         if !self.wire.lists_tools() {
             self.next_seq();
         }
-        self.steps.push_back(PartStep::Send(self.wire.ask(self.seq, first, self.boot)));
+        let bytes = self.wire.ask(self.seq, first, self.boot, now);
+        self.send_bytes(bytes);
         let pause = FIRST_PAUSE.saturating_mul(1 << misses.min(5)).min(LONGEST_PAUSE);
         let due = add(now, pause.saturating_add(self.wire_time(self.wire.longest_answer())));
         self.phase = PartTurn::Asking { misses, table, due };
@@ -292,7 +302,7 @@ impl PartSession {
     fn beat(&mut self, misses: u8, now: Duration) {
         // A part with a table counts calls alone: numbers that heartbeats used up would make the next call look like a late one.
         let seq = if self.wire.lists_tools() { self.next_beat() } else { self.next_seq() };
-        let bytes = self.wire.heartbeat(seq);
+        let bytes = self.wire.heartbeat(seq, now);
         let patience = self.wire_time(bytes.len()).saturating_mul(4).saturating_add(GRACE);
         self.steps.push_back(PartStep::Send(bytes));
         self.phase = PartTurn::Beating { seq, misses, due: add(now, patience) };
@@ -318,6 +328,18 @@ impl PartSession {
     fn stray(&mut self) {
         self.tally.stray = self.tally.stray.saturating_add(1);
         self.babble = self.babble.saturating_add(1);
+    }
+
+    /// Sends what the wire owes: leave for the part, and frames that the part gave leave for.
+    fn pay(&mut self) {
+        let owed = self.wire.owed();
+        self.send_bytes(owed);
+    }
+
+    fn send_bytes(&mut self, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.steps.push_back(PartStep::Send(bytes));
+        }
     }
 
     fn done(&mut self, id: u64, outcome: CallEnd) {

@@ -8,7 +8,7 @@ use crate::settings::{StubSettings, StubTool, StubValue};
 
 /// Lists the tools. Those that the part's table contradicts are degraded.
 pub(crate) fn list(settings: &StubSettings, table: Option<&PartTable>) -> Json {
-    let tools: Vec<Json> = settings.tools.iter().map(|tool| shown(tool, mismatch(tool, table).is_some())).collect();
+    let tools: Vec<Json> = settings.tools.iter().map(|tool| shown(tool, settings.transport(), mismatch(tool, table).is_some())).collect();
     json!({ "tools": tools })
 }
 
@@ -31,13 +31,13 @@ fn signature(row: &TableRow) -> String {
     format!("({}) -> {}", words.join(", "), row.answer.word())
 }
 
-fn shown(tool: &StubTool, is_degraded: bool) -> Json {
+fn shown(tool: &StubTool, transport: &str, is_degraded: bool) -> Json {
     let mut meta = json!({
         key::LATENCY_CLASS: tool.latency.as_str(),
         key::MUTABLE: tool.is_mutable,
         key::REVERSIBLE: tool.is_reversible,
         key::IDEMPOTENT: tool.is_idempotent,
-        key::TRANSPORT: "uart_cbor",
+        key::TRANSPORT: transport,
     });
     if is_degraded {
         meta[key::AVAILABILITY] = "degraded".into();

@@ -82,7 +82,7 @@ impl PartLine {
         let (news, state) = watch::channel(LineState::default());
         let session = PartSession::new(SessionSettings {
             profile: settings.profile,
-            speed: settings.speed,
+            speed: settings.wire_speed(),
             heartbeat: settings.heartbeat,
             most_waiting: MOST_PLACES,
             seed: runtime::random::bytes::<1>()[0],

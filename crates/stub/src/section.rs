@@ -13,6 +13,7 @@ use config::{Flaw, Section};
 use mesh_proto::annotation::{self, LatencyClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use stub_proto::can::CanForm;
 use stub_proto::check::Width;
 use stub_proto::fixed::FixedForm;
 use stub_proto::frame::{AROUND, MOST_MESSAGE};
@@ -25,6 +26,8 @@ use crate::settings::{StubSettings, StubTool, StubValue};
 /// Speed of a wire without a setting.
 pub const SPEED: u32 = 115_200;
 
+/// Bits a second on a bus without a setting.
+const BIT_RATE: u32 = 500_000;
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const WORK: Duration = Duration::from_millis(50);
 /// Time that a call may wait for others, where the configuration does not ask for less.
@@ -56,11 +59,28 @@ struct Stub {
     profile: StubProfile,
     /// Bits of the checksum of a table part. Default: 16.
     checksum: Option<At<u8>>,
+    /// CAN bus behind the port, which leads to an adapter that speaks slcan.
+    can: Option<At<StubCanForm>>,
     /// Rest after which the part is asked for a sign of life. Default: `5s`.
     heartbeat: Option<At<String>>,
     /// Tools of the part, by name.
     #[serde(default)]
     tool: BTreeMap<At<String>, StubToolForm>,
+}
+
+/// A part on a CAN bus: ISO-TP between two identifiers.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StubCanForm {
+    /// Identifier of frames for the part.
+    to: u32,
+    /// Identifier of frames from the part.
+    from: u32,
+    /// Identifiers have 29 bits. Default: false, 11 bits.
+    #[serde(default)]
+    extended: bool,
+    /// Bits a second on the bus. Default: 500000.
+    bit_rate: Option<u32>,
 }
 
 /// Profile of a part.
@@ -134,8 +154,8 @@ impl Section for StubSection {
         for (name, stub) in &form.stub {
             let Some(segment) = reading.free_segment(name, "stub", config) else { continue };
             let settings = stub.settings(name, reading);
+            let reached = annotation::Transport::parse(settings.transport()).unwrap_or_default();
             let transport = Transport::Family(FamilyTransport::new(settings));
-            let reached = annotation::Transport::parse("uart_cbor").unwrap_or_default();
             let mount = Mount { sharing: Sharing::Always, reached, ..Mount::new(segment.clone(), transport, "banyan.toml") };
             config.mounts.insert(segment, Arc::new(mount));
         }
@@ -170,6 +190,9 @@ impl Stub {
     }
 
     fn profile(&self, tools: &[StubTool], reading: &mut FileReading<'_>) -> Profile {
+        if let Some(can) = &self.can {
+            return Profile::Can(self.bus(can, reading));
+        }
         if self.profile == StubProfile::Described {
             return Profile::Described;
         }
@@ -196,6 +219,24 @@ impl Stub {
         Profile::Fixed(FixedForm { width, most_payload })
     }
 
+    fn bus(&self, written: &At<StubCanForm>, reading: &mut FileReading<'_>) -> CanForm {
+        let StubCanForm { to, from, extended, bit_rate } = *written.get();
+        if self.profile == StubProfile::Table {
+            reading.refuse(Flaw::new(written.span(), "a table part has no frames for a CAN bus").help("leave `profile` out"));
+        }
+        let last = CanForm::last(extended);
+        if to == from || to > last || from > last {
+            let flaw = Flaw::new(written.span(), "the identifiers `to` and `from` are no two identifiers of a bus");
+            reading.refuse(flaw.help(format!("write two numbers of 0 to {last:#x}; longer ones take `extended = true`")));
+        }
+        let rate = CanForm::rate_digit(bit_rate.unwrap_or(BIT_RATE));
+        if rate.is_none() {
+            let flaw = Flaw::new(written.span(), "no adapter has this bit rate");
+            reading.refuse(flaw.help("write 10000, 20000, 50000, 100000, 125000, 250000, 500000, 800000 or 1000000"));
+        }
+        CanForm { to, from, is_extended: extended, rate: rate.unwrap_or_default() }
+    }
+
     /// Gives each tool a latency class that the wire can keep, and refuses one that it can't.
     fn hold_classes(&self, settings: &mut StubSettings, reading: &mut FileReading<'_>) {
         let both_ways = both_ways(settings);
@@ -219,11 +260,11 @@ impl Stub {
 /// Longest time of a call's frames, there and back.
 fn both_ways(settings: &StubSettings) -> Duration {
     let bytes = match settings.profile {
-        Profile::Described => 2 * (MOST_MESSAGE + AROUND),
+        Profile::Described | Profile::Can(_) => 2 * (MOST_MESSAGE + AROUND),
         Profile::Fixed(form) => 2 * (form.around() + usize::from(form.most_payload)),
     };
     let bits = (bytes as u64).saturating_mul(10_000_000);
-    Duration::from_micros(bits / u64::from(settings.speed.max(1)))
+    Duration::from_micros(bits / u64::from(settings.wire_speed().max(1)))
 }
 
 /// Refuses two parts at one port, under whichever of its names.

@@ -70,6 +70,25 @@ impl StubTool {
     }
 }
 
+impl StubSettings {
+    /// Speed of messages, in bits a second with ten bits a byte. An adapter writes a byte of the bus as three, and a frame of eight bytes has
+    /// 130 bits with all around them.
+    pub fn wire_speed(&self) -> u32 {
+        match self.profile {
+            Profile::Described | Profile::Fixed(_) => self.speed,
+            Profile::Can(bus) => (bus.bits() / 2).min(self.speed / 3),
+        }
+    }
+
+    /// Word for the wire in the annotations of tools (`x-mcpax-transport`).
+    pub fn transport(&self) -> &'static str {
+        match self.profile {
+            Profile::Described | Profile::Fixed(_) => "uart_cbor",
+            Profile::Can(_) => "can_cbor",
+        }
+    }
+}
+
 impl FamilySettings for StubSettings {
     const FAMILY: &'static str = "stub";
 

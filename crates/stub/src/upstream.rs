@@ -13,7 +13,7 @@ use mcp_proto::client::{Identity, Negotiated};
 use mcp_proto::envelope::{Answer, error_object};
 use mcp_proto::era::INITIALIZE;
 use serde_json::{Map, Value as Json, json};
-use stub_proto::session::{CallEnd, NeverRan, PartStanding, Profile, Unknown};
+use stub_proto::session::{CallEnd, NeverRan, PartStanding, Unknown};
 use tokio::task::AbortHandle;
 
 use crate::line::{self, LineCall, PartLine};
@@ -148,7 +148,7 @@ impl StubUpstream {
             Err(why) => return Ok(refused(-32602, &why)),
         };
         let is_repeatable = tool.is_repeatable() && !is_agreed;
-        let row = matches!(self.settings.profile, Profile::Described).then(|| tool.row());
+        let row = self.settings.profile.lists_tools().then(|| tool.row());
         let caller = back.map(|back| back.caller.principal.clone());
         let end = match self.line.call(LineCall { tool: tool.id, row, content, is_repeatable, work: tool.work, caller }) {
             Ok(mut pending) => {

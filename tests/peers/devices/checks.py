@@ -13,7 +13,7 @@ from gateway import Gateway
 from install import venv_bin
 from wire import Modern
 
-from devices import bed
+from devices import bed, bus
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
 BUDGET = 240
@@ -85,7 +85,7 @@ def run(report):
     report.check("devices/firmware: the images hold their budgets", held, printed)
     print(printed, end="")
     cases = {"bounds": bounds, "numbers": numbers, "memory": memory, "marks": marks, "port": port, "calls": calls, "official client": official, "difference": difference, "approval": approval,
-             "power": power, "table": table, "faults": faults}
+             "power": power, "table": table, "bus": bus.talk, "bus settings": bus.settings, "bus faults": bus.faults, "faults": faults}
     for name, case in cases.items():
         report.guard(f"devices/{name}", lambda n=name, c=case: c(report, f"devices/{n}"))
 

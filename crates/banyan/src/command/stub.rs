@@ -125,7 +125,7 @@ fn call(name: &str, tool: &str, arguments: &str, place: &Place, output: &Output)
     let content = values::content(found, settings.profile, &arguments).map_err(Failure::Usage)?;
     let end = threads::wait(async {
         let (line, _) = connected(&settings).await?;
-        let row = (settings.profile == Profile::Described).then(|| found.row());
+        let row = settings.profile.lists_tools().then(|| found.row());
         let (is_repeatable, work) = (found.is_repeatable(), found.work);
         let call = LineCall { tool: found.id, row, content, is_repeatable, work, caller: None };
         let end = match line.call(call) {

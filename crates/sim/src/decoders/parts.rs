@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use stub_proto::can::CanForm;
 use stub_proto::cbor::Value;
 use stub_proto::check::Width;
 use stub_proto::fixed::{FixedForm, FixedFrame, FixedKind, FixedReader};
@@ -10,6 +11,7 @@ use stub_proto::message::PartMessage;
 use stub_proto::session::{CallEnd, Content, Order, PartSession, PartStanding, PartStep, Profile, SessionSettings};
 use stub_proto::table::{TableRow, ValueKind};
 
+const BUS: CanForm = CanForm { to: 0x123, from: 0x124, is_extended: false, rate: 6 };
 const FORM: FixedForm = FixedForm { width: Width::Sixteen, most_payload: 12 };
 
 /// A value is written as it was read.
@@ -50,10 +52,11 @@ pub(super) fn message(data: &[u8]) {
     assert_eq!(framed, [FrameOrNoise::Message(data.get(..255).unwrap_or(data).to_vec())]);
 }
 
-/// Whatever a part of either profile sends, each call ends once, and as its profile has it.
+/// Whatever a part sends, over a line or a bus, each call ends once, and as its profile has it.
 pub(super) fn session(data: &[u8]) {
     conversation(Profile::Described, data);
     conversation(Profile::Fixed(FORM), data);
+    conversation(Profile::Can(BUS), data);
 }
 
 fn conversation(profile: Profile, data: &[u8]) {
@@ -61,8 +64,8 @@ fn conversation(profile: Profile, data: &[u8]) {
     let mut session = PartSession::new(SessionSettings { profile, speed: 115_200, heartbeat, most_waiting: 4, seed: 7 });
     let (mut now, mut calls, mut ended) = (Duration::ZERO, 0_u64, Vec::new());
     session.open(now);
-    // Long texts come in few pieces: a conversation answers each.
-    for piece in data.chunks((data.len() / 64).max(8)) {
+    // Long texts come in few pieces: a conversation answers each. A page of a table has room in the shortest.
+    for piece in data.chunks((data.len() / 64).max(16)) {
         calls += 1;
         session.call(order(calls, profile), now);
         session.received(piece, now);
@@ -89,12 +92,13 @@ fn framed(profile: Profile, piece: &[u8]) -> Vec<u8> {
             form.frame(&FixedFrame { kind, tool: *tool, seq: *seq, payload: payload.to_vec() })
         }
         (Profile::Fixed(_), _) => piece.to_vec(),
+        (Profile::Can(bus), _) => piece.chunks(8).flat_map(|data| CanForm { to: bus.from, ..bus }.line(data)).collect(),
     }
 }
 
 fn order(id: u64, profile: Profile) -> Order {
     let content = match profile {
-        Profile::Described => Content::Values(Vec::new()),
+        Profile::Described | Profile::Can(_) => Content::Values(Vec::new()),
         Profile::Fixed(_) => Content::Raw(Vec::new()),
     };
     // Every third was judged by a table.
@@ -104,10 +108,11 @@ fn order(id: u64, profile: Profile) -> Order {
 
 /// Takes the steps and notes which calls have ended.
 fn collect(session: &mut PartSession, profile: Profile, ended: &mut Vec<u64>) {
-    let is_described = profile == Profile::Described;
+    let is_described = profile.lists_tools();
+    let end = if profile == Profile::Described { 0 } else { b'\r' };
     while let Some(step) = session.step() {
         match step {
-            PartStep::Send(bytes) => assert!(bytes.len() < 600 && (bytes.ends_with(&[0]) || !is_described)),
+            PartStep::Send(bytes) => assert!(bytes.len() < 1000 && (bytes.ends_with(&[end]) || !is_described)),
             PartStep::Done { id, outcome } => {
                 assert!(!matches!(&outcome, CallEnd::Raw(_) if is_described) && !matches!(&outcome, CallEnd::Values(_) if !is_described));
                 ended.push(id);

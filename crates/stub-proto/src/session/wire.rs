@@ -1,7 +1,10 @@
 //! The two profiles on a wire: bytes to messages and back. Decides nothing about a conversation.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
+use crate::can::isotp::IsoTp;
+use crate::can::{CanForm, LineReader};
 use crate::cbor::Value;
 use crate::check::Width;
 use crate::fixed::{FixedForm, FixedFrame, FixedKind, FixedReader};
@@ -17,6 +20,15 @@ pub enum Profile {
     Fixed(FixedForm),
     /// B: describes itself in CBOR.
     Described,
+    /// B on a CAN bus.
+    Can(CanForm),
+}
+
+impl Profile {
+    /// Checks for a part that lists its tools, and answers a number that it has seen without running again.
+    pub fn lists_tools(self) -> bool {
+        !matches!(self, Self::Fixed(_))
+    }
 }
 
 /// Arguments of a call, as the profile sends them.
@@ -57,6 +69,7 @@ pub(crate) enum BeatWord {
 pub(crate) enum PartWire {
     Fixed { form: FixedForm, reader: FixedReader },
     Described { reader: FrameReader, noise: u64 },
+    Can { form: CanForm, reader: LineReader, link: IsoTp },
 }
 
 impl PartWire {
@@ -64,18 +77,51 @@ impl PartWire {
         match profile {
             Profile::Fixed(form) => Self::Fixed { form, reader: FixedReader::new(form) },
             Profile::Described => Self::Described { reader: FrameReader::default(), noise: 0 },
+            Profile::Can(form) => Self::Can { form, reader: LineReader::default(), link: IsoTp::default() },
         }
     }
 
     /// Checks for a part that lists its tools, and answers a number that it has seen without running again.
     pub(crate) fn lists_tools(&self) -> bool {
-        matches!(self, Self::Described { .. })
+        !matches!(self, Self::Fixed { .. })
+    }
+
+    /// Bytes that open the wire.
+    pub(crate) fn opening(&self) -> Vec<u8> {
+        match self {
+            Self::Can { form, .. } => form.opening(),
+            Self::Fixed { .. } | Self::Described { .. } => Vec::new(),
+        }
+    }
+
+    /// Bytes that the wire itself has to send by now.
+    pub(crate) fn owed(&mut self) -> Vec<u8> {
+        match self {
+            Self::Can { form, link, .. } => core::iter::from_fn(|| link.frame()).flat_map(|data| form.line(&data)).collect(),
+            Self::Fixed { .. } | Self::Described { .. } => Vec::new(),
+        }
+    }
+
+    /// Lets time pass for messages in several frames.
+    pub(crate) fn pass(&mut self, now: Duration) {
+        if let Self::Can { link, .. } = self {
+            link.pass(now);
+        }
+    }
+
+    /// Next moment at which [`Self::pass`] does something.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        match self {
+            Self::Can { link, .. } => link.due(),
+            Self::Fixed { .. } | Self::Described { .. } => None,
+        }
     }
 
     pub(crate) fn noise(&self) -> u64 {
         match self {
             Self::Fixed { reader, .. } => reader.noise(),
             Self::Described { noise, .. } => *noise,
+            Self::Can { reader, link, .. } => reader.noise().saturating_add(link.noise()),
         }
     }
 
@@ -83,7 +129,7 @@ impl PartWire {
     pub(crate) fn pieces(&self, noise: u64) -> u32 {
         let pieces = match self {
             Self::Fixed { form, .. } => noise.div_ceil(form.around() as u64),
-            Self::Described { .. } => noise,
+            Self::Described { .. } | Self::Can { .. } => noise,
         };
         u32::try_from(pieces).unwrap_or(u32::MAX)
     }
@@ -92,12 +138,12 @@ impl PartWire {
     pub(crate) fn longest_answer(&self) -> usize {
         match self {
             Self::Fixed { form, .. } => form.around() + usize::from(form.most_payload),
-            Self::Described { .. } => MOST_MESSAGE + AROUND,
+            Self::Described { .. } | Self::Can { .. } => MOST_MESSAGE + AROUND,
         }
     }
 
     /// Takes bytes in. `is_cut`: the wire was silent before.
-    pub(crate) fn push(&mut self, bytes: &[u8], is_cut: bool) -> Vec<PartSignal> {
+    pub(crate) fn push(&mut self, bytes: &[u8], is_cut: bool, now: Duration) -> Vec<PartSignal> {
         match self {
             Self::Fixed { reader, .. } => {
                 if is_cut {
@@ -109,6 +155,10 @@ impl PartWire {
                 let framed = reader.push(bytes);
                 framed.into_iter().filter_map(|framed| heard_framed(framed, noise)).collect()
             }
+            Self::Can { form, reader, link } => {
+                let frames = reader.push(bytes, *form);
+                frames.iter().filter_map(|data| link.received(data, now)).map(|message| heard_message(&message)).collect()
+            }
         }
     }
 
@@ -117,38 +167,49 @@ impl PartWire {
         match (self, &order.content) {
             (Self::Fixed { form, .. }, Content::Raw(payload)) => payload.len() <= usize::from(form.most_payload),
             (Self::Described { .. }, Content::Values(_)) => message(order, seq).write().len() + Width::Sixteen.bytes() <= usize::from(most),
-            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. }, Content::Raw(_)) => false,
+            (Self::Can { .. }, Content::Values(_)) => message(order, seq).write().len() + Width::Sixteen.bytes() <= usize::from(most),
+            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. } | Self::Can { .. }, Content::Raw(_)) => false,
         }
     }
 
     /// Bytes of a call. Again, they begin with what ends a frame that was cut off.
-    pub(crate) fn call(&self, order: &Order, seq: u8, is_again: bool) -> Vec<u8> {
+    pub(crate) fn call(&mut self, order: &Order, seq: u8, is_again: bool, now: Duration) -> Vec<u8> {
         let mut bytes = if is_again { self.flush() } else { Vec::new() };
-        match (self, &order.content) {
+        match (&*self, &order.content) {
             (Self::Fixed { form, .. }, Content::Raw(payload)) => {
                 bytes.extend(form.frame(&FixedFrame { kind: FixedKind::Call, tool: order.tool, seq, payload: payload.clone() }));
             }
-            (Self::Described { .. }, Content::Values(_)) => bytes.extend(frame(&message(order, seq).write())),
-            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. }, Content::Raw(_)) => {}
+            (Self::Described { .. } | Self::Can { .. }, Content::Values(_)) => bytes.extend(self.described(&message(order, seq), now)),
+            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. } | Self::Can { .. }, Content::Raw(_)) => {}
         }
         bytes
     }
 
     /// Bytes of the question for the table, or for a sign of life.
-    pub(crate) fn ask(&self, seq: u8, first: u8, boot: Option<u8>) -> Vec<u8> {
+    pub(crate) fn ask(&mut self, seq: u8, first: u8, boot: Option<u8>, now: Duration) -> Vec<u8> {
         let mut bytes = self.flush();
-        match self {
-            Self::Fixed { .. } => bytes.extend(self.heartbeat(seq)),
-            Self::Described { .. } => bytes.extend(frame(&PartMessage::Ask { seq: Some(seq), first, boot }.write())),
+        if self.lists_tools() {
+            bytes.extend(self.described(&PartMessage::Ask { seq: Some(seq), first, boot }, now));
+        } else {
+            bytes.extend(self.heartbeat(seq, now));
         }
         bytes
     }
 
-    pub(crate) fn heartbeat(&self, seq: u8) -> Vec<u8> {
+    pub(crate) fn heartbeat(&mut self, seq: u8, now: Duration) -> Vec<u8> {
         match self {
             Self::Fixed { form, .. } => form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq, payload: Vec::new() }),
-            Self::Described { .. } => frame(&PartMessage::Heartbeat { seq, boot: None }.write()),
+            Self::Described { .. } | Self::Can { .. } => self.described(&PartMessage::Heartbeat { seq, boot: None }, now),
         }
+    }
+
+    /// Bytes of a message of profile B; on a bus the first of them, where the part has to give leave for the others.
+    fn described(&mut self, message: &PartMessage, now: Duration) -> Vec<u8> {
+        if let Self::Can { link, .. } = self {
+            link.send(&message.write(), now);
+            return self.owed();
+        }
+        frame(&message.write())
     }
 
     /// Bytes that end whatever a part holds of a frame.
@@ -156,6 +217,7 @@ impl PartWire {
         match self {
             Self::Fixed { .. } => alloc::vec![0; self.longest_answer()],
             Self::Described { .. } => alloc::vec![0],
+            Self::Can { .. } => Vec::new(),
         }
     }
 }
@@ -176,13 +238,17 @@ fn heard_framed(framed: FrameOrNoise, noise: &mut u64) -> Option<PartSignal> {
             return None;
         }
     };
-    Some(match PartMessage::from_part(&bytes) {
+    Some(heard_message(&bytes))
+}
+
+fn heard_message(bytes: &[u8]) -> PartSignal {
+    match PartMessage::from_part(bytes) {
         Ok(PartMessage::Answer { seq, result }) => PartSignal::Answer { seq, outcome: CallEnd::Values(result) },
         Ok(PartMessage::Failure { seq, code, text }) => PartSignal::Answer { seq, outcome: CallEnd::Failed { code, text } },
         Ok(PartMessage::Table(page)) => PartSignal::Page(page),
         Ok(PartMessage::Heartbeat { seq, boot: Some(boot) }) => PartSignal::Heartbeat { seq, told: BeatWord::Boot(boot) },
-        Ok(PartMessage::Call { .. } | PartMessage::Ask { .. } | PartMessage::Heartbeat { .. }) | Err(_) => foreign(&bytes),
-    })
+        Ok(PartMessage::Call { .. } | PartMessage::Ask { .. } | PartMessage::Heartbeat { .. }) | Err(_) => foreign(bytes),
+    }
 }
 
 /// Tells an echo from all else that no part sends.
