@@ -27,7 +27,7 @@ use crate::settings::{StubSettings, StubTool, StubValue};
 pub const SPEED: u32 = 115_200;
 
 /// Bits a second on a bus without a setting.
-const BIT_RATE: u32 = 500_000;
+pub const BIT_RATE: u32 = 500_000;
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const WORK: Duration = Duration::from_millis(50);
 /// Time that a call may wait for others, where the configuration does not ask for less.

@@ -138,20 +138,22 @@ class Part:
             said += os.read(self.slave, 4096)
         return said
 
-    def reboot(self):
-        """Takes the power away and gives it back."""
+    def reboot(self, image=None):
+        """Takes the power away and gives it back, to this image or another."""
         with self.lock:
             end(self.process)
+            self.image = OUT / image if image else self.image
             self.start()
 
-    def deafen(self):
-        """Loses all that the part sends."""
+    def deafen(self, both=False):
+        """Loses all that the part sends; both ways, all that it is sent too."""
         self.up.is_dead = True
+        self.down.is_dead = both
 
     def quiet(self):
         """Lets the line be good from now on, and late frames come."""
         self.down.rate = self.up.rate = 0
-        self.up.is_dead = False
+        self.up.is_dead = self.down.is_dead = False
         time.sleep(2 * LATE)
 
     def worst(self, rate):

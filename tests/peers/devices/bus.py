@@ -8,7 +8,7 @@ import time
 import tty
 from pathlib import Path
 
-from gateway import Gateway, end
+from gateway import Gateway, binary, end
 from install import venv_bin
 from wire import Modern
 
@@ -144,6 +144,25 @@ def talk(report, name):
             report.equal(f"{name}, {kind}: and begins anew", bus.counted(), (0, 0))
             report.check(f"{name}, {kind}: others were on the bus", any(frame.startswith(b"t7F0") for frame in bus.up.frames))
             report.equal(f"{name}, {kind}: the adapter is opened first", bus.down.frames[:4], [b"\r", b"C\r", b"S6\r", b"O\r"])
+
+
+def bench(report, name):
+    """Without a gate, `stub add` writes a part on a bus down, and `stub watch` shows what it sends."""
+    with Bus(name, 0x123, 0x124) as bus:
+        end(bus.gateway.process)
+        wire = ["--port", os.ttyname(bus.ends[0][1]), "--can", "0x123:0x124"]
+        with open(f"{bus.gateway.home.dir}/new.toml", "w") as file:
+            file.write('listen = "127.0.0.1:7411"\n')
+        added = bus.gateway.asked("--config", "new.toml", "stub", "add", "valve", *wire)
+        with open(f"{bus.gateway.home.dir}/new.toml") as file:
+            written = file.read()
+        report.check(f"{name}: it is written down", "3 tools" in added.stdout and "can = { to = 291, from = 292, bit_rate = 500000 }" in written, (added.stderr, written))
+        report.check(f"{name}: as the gate reads it", not bus.gateway.asked("check", "new.toml").returncode)
+        command = [binary(), "--json", "stub", "watch", *wire]
+        with subprocess.Popen(command, env=bus.gateway.home.env, stdout=subprocess.PIPE, text=True) as watch:
+            line = watch.stdout.readline()
+            end(watch)
+        report.check(f"{name}: its table is shown", "Table" in line, line)
 
 
 def settings(report, name):

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from gateway import Gateway
 from install import venv_bin
@@ -85,7 +86,7 @@ def run(report):
     report.check("devices/firmware: the images hold their budgets", held, printed)
     print(printed, end="")
     cases = {"bounds": bounds, "numbers": numbers, "memory": memory, "marks": marks, "port": port, "calls": calls, "official client": official, "difference": difference, "approval": approval,
-             "power": power, "table": table, "bus": bus.talk, "bus settings": bus.settings, "bus faults": bus.faults, "faults": faults}
+             "power": power, "queue": queue, "table": table, "bus": bus.talk, "bus settings": bus.settings, "bus bench": bus.bench, "bus faults": bus.faults, "faults": faults}
     for name, case in cases.items():
         report.guard(f"devices/{name}", lambda n=name, c=case: c(report, f"devices/{n}"))
 
@@ -333,6 +334,36 @@ def power(report, name):
         for _ in range(3):
             bench.part.reboot()
         report.equal(f"{name}: a call right behind", bench.counted(), (0, 0))
+
+
+def queue(report, name):
+    """A call that waits is held against the table of another firmware, and one caller leaves places for others (AX-43)."""
+    with Bench(name) as bench:
+        report.equal(f"{name}: before", bench.counted(), (0, 0))
+        bench.part.deafen(both=True)
+        calls = together(bench, 2)
+        time.sleep(0.05)
+        bench.part.reboot("led.elf")
+        bench.part.up.is_dead = bench.part.down.is_dead = False
+        texts = [got.text for got in calls()]
+        known = [sum(word in text for text in texts) for word in ("is not known", "lists its tools otherwise")]
+        report.check(f"{name}: of two calls one had left, and one did not leave any more", known == [1, 1], texts)
+    with Bench(name) as bench:
+        report.equal(f"{name}: before, again", bench.counted(), (0, 0))
+        bench.part.deafen()
+        texts = [got.text for got in together(bench, 30)()]
+        report.check(f"{name}: a caller has a share of the places", any("calls of yours wait" in text for text in texts), texts)
+        bench.part.quiet()
+        report.check(f"{name}: and the part comes back", bench.counted()[1] >= 0)
+
+
+def together(bench, count):
+    """Has so many calls of the motor go out at once, and gives what waits for their ends."""
+    def turn():
+        return Modern(bench.gateway.url()).call("tools/call", {"name": "lamp__turn", "arguments": {"steps": 1}})
+    pool = ThreadPoolExecutor(count)
+    futures = [pool.submit(turn) for _ in range(count)]
+    return lambda: [future.result() for future in futures]
 
 
 def plain(part):

@@ -11,9 +11,10 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use stub::line::{LineCall, PartLine, answered};
-use stub::section::SPEED;
+use stub::section::{BIT_RATE, SPEED};
 use stub::settings::{StubSettings, StubTool};
 use stub::{port, values};
+use stub_proto::can::CanForm;
 use stub_proto::session::{CallEnd, Profile};
 use stub_proto::table::PartTable;
 
@@ -71,6 +72,33 @@ struct BenchWire {
     /// Bits a second
     #[arg(long, default_value_t = SPEED)]
     speed: u32,
+    /// Identifiers of a part on a CAN bus behind the port, such as 0x123:0x124
+    #[arg(long, value_name = "TO:FROM", value_parser = identifiers)]
+    can: Option<(u32, u32)>,
+    /// Bits a second on the bus
+    #[arg(long, default_value_t = BIT_RATE)]
+    bit_rate: u32,
+}
+
+impl BenchWire {
+    /// The bus behind the port, if there is one.
+    fn bus(&self) -> Result<Option<CanForm>, Failure> {
+        let Some((to, from)) = self.can else { return Ok(None) };
+        let rate = CanForm::rate_digit(self.bit_rate);
+        let rate = rate.ok_or_else(|| Failure::Usage(format!("no adapter has {} bits a second", self.bit_rate)))?;
+        Ok(Some(CanForm { to, from, is_extended: to.max(from) > CanForm::last(false), rate }))
+    }
+}
+
+/// Reads two identifiers of a bus.
+fn identifiers(text: &str) -> Result<(u32, u32), String> {
+    let number = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    };
+    let pair = text.split_once(':').and_then(|(to, from)| Some((number(to)?, number(from)?)));
+    pair.filter(|(to, from)| to != from && *to.max(from) <= CanForm::last(true))
+        .ok_or_else(|| "two numbers of a bus, as 0x123:0x124".into())
 }
 
 impl Stub {
@@ -97,9 +125,9 @@ fn scan(output: &Output) -> Result<(), Failure> {
 }
 
 /// Settings for a conversation with a part of profile B that has no tools by name yet.
-fn unnamed(wire: &BenchWire) -> StubSettings {
-    let (port, speed) = (wire.port.clone(), wire.speed);
-    StubSettings { port, speed, profile: Profile::Described, heartbeat: Duration::from_secs(5), tools: Vec::new() }
+fn unnamed(wire: &BenchWire) -> Result<StubSettings, Failure> {
+    let (port, speed, profile) = (wire.port.clone(), wire.speed, wire.bus()?.map_or(Profile::Described, Profile::Can));
+    Ok(StubSettings { port, speed, profile, heartbeat: Duration::from_secs(5), tools: Vec::new() })
 }
 
 /// Opens a wire and waits for the part.

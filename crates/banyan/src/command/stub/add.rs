@@ -32,14 +32,14 @@ impl AddedStub {
             return Err(Failure::Refused(format!("there is a part `{}` already", printable(&self.name))));
         }
         let table = threads::wait(async {
-            let settings = unnamed(&self.wire);
+            let settings = unnamed(&self.wire)?;
             let (line, table) = connected(&settings).await?;
             line.close().await;
             Ok::<_, Failure>(table)
         })??;
         let table = table.filter(|table| !table.rows.is_empty());
         let table = table.ok_or_else(|| Failure::Failed("the part lists no tools: write its section by hand".into()))?;
-        section.insert(&self.name, Item::Table(self.section(&table)));
+        section.insert(&self.name, Item::Table(self.section(&table)?));
         document.check()?;
         document.write()?;
         let file = document.path.display();
@@ -49,15 +49,23 @@ impl AddedStub {
         output.line(&format!("added to {file}: {} tools. Give them names, descriptions and bounds there", table.rows.len()))
     }
 
-    fn section(&self, table: &PartTable) -> Table {
+    fn section(&self, table: &PartTable) -> Result<Table, Failure> {
         let mut section: Table = [("port", value(&self.wire.port)), ("speed", value(i64::from(self.wire.speed)))].into_iter().collect();
+        if let Some(bus) = self.wire.bus()? {
+            let mut can = InlineTable::new();
+            can.extend([("to", i64::from(bus.to)), ("from", i64::from(bus.from)), ("bit_rate", i64::from(bus.bits()))]);
+            if bus.is_extended {
+                can.insert("extended", true.into());
+            }
+            section.insert("can", value(can));
+        }
         let mut tools = Table::new();
         tools.set_implicit(true);
         for row in &table.rows {
             tools.insert(&format!("tool_{}", row.tool), Item::Table(tool(row)));
         }
         section.insert("tool", Item::Table(tools));
-        section
+        Ok(section)
     }
 }
 
