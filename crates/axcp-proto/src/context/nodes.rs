@@ -2,7 +2,7 @@
 //! end, and the context of a reference that took every kept write once. `BANYAN_SIM_SEEDS=10000` lives through more seeds, `BANYAN_SIM_SEED=N`
 //! through a single one. Opens no connection: a driver's part is played by queues.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::context::kept::{read_version, write_version};
 use crate::context::peers::{ContextMoment, KnownVersion, SharedContext};
@@ -77,6 +77,8 @@ struct Nodes {
     wires: BTreeMap<(usize, usize), HistoryWire>,
     /// Writes on a disk that was never lost.
     kept: Vec<DeltaOp>,
+    /// Author and time of each write that was ever on a disk.
+    ever: BTreeSet<(String, u64)>,
     has_lost_disks: bool,
     counts: BTreeMap<&'static str, usize>,
 }
@@ -138,8 +140,16 @@ impl Nodes {
             HistoryNode { name, peers, shared, disk: HistoryDisk::new(1 + u64::try_from(at).unwrap()), skew: 0 }
         };
         let nodes = peers.into_iter().enumerate().map(made).collect();
-        let mut world =
-            Self { dice, now: 0, nodes, wires: BTreeMap::new(), kept: Vec::new(), has_lost_disks: false, counts: BTreeMap::new() };
+        let mut world = Self {
+            dice,
+            now: 0,
+            nodes,
+            wires: BTreeMap::new(),
+            kept: Vec::new(),
+            ever: BTreeSet::new(),
+            has_lost_disks: false,
+            counts: BTreeMap::new(),
+        };
         (0..count).for_each(|node| world.start(node));
         world
     }
@@ -198,6 +208,7 @@ impl Nodes {
     fn keep(&mut self, node: usize) {
         let (now, names) = (self.now, self.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>());
         let HistoryNode { shared, disk, peers, name, .. } = &mut self.nodes[node];
+        self.ever.extend(shared.unkept().map(|version| (version.op.node_id.clone(), version.op.ts)));
         let own = shared.unkept().filter(|version| *version.stamp.node == **name).map(|version| version.op.clone());
         self.kept.extend(own);
         disk.versions.extend(shared.unkept().map(|version| (version.version, write_version(version))));
@@ -293,6 +304,8 @@ impl Nodes {
     /// Takes in a patch. Tells if the patch was applied.
     fn patch(&mut self, node: usize, from: usize, patch: &ContextPatch) -> bool {
         let (name, at) = (self.nodes[from].name.clone(), self.moment(node));
+        let is_kept = |op: &DeltaOp| self.ever.contains(&(op.node_id.clone(), op.ts));
+        assert!(patch.ops.iter().all(is_kept), "{name} has sent what was on no disk: {patch:?}");
         match self.nodes[node].shared.patch(&name, patch, at) {
             Ok(asked) => {
                 if patch.is_part {

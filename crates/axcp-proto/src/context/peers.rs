@@ -240,6 +240,8 @@ impl SharedContext {
         }
         self.kept = version;
         self.replica.note_kept(version);
+        let replica = &self.replica;
+        self.peers.values_mut().filter_map(|peer| peer.subscriber.as_mut()).for_each(|subscriber| subscriber.note_kept(replica, version));
     }
 
     /// Makes the next message for a peer that is here; `None`: there is nothing to send now. `now`: milliseconds, as in [`ContextMoment`].

@@ -17,6 +17,8 @@ pub(super) struct Subscriber {
     gap: Option<(u64, u64)>,
     snapshot: Option<SentSnapshot>,
     parts: VecDeque<ContextPatch>,
+    /// The next parts wait for the disk.
+    waits: bool,
     sent: u64,
     /// Version at the time of subscribing: the peer may lack its own writes up to here, and none later.
     began: u64,
@@ -47,7 +49,7 @@ impl Subscriber {
         let (retries, sent) = replayed(retries, from);
         // Patches were kept without a filter.
         let (retries, sent) = if filter.is_open() { (retries, sent) } else { (VecDeque::new(), from) };
-        Self { filter, retries, gap: None, snapshot: None, parts: VecDeque::new(), sent, began }
+        Self { filter, retries, gap: None, snapshot: None, parts: VecDeque::new(), waits: false, sent, began }
     }
 
     /// Gives the last version sent.
@@ -79,15 +81,12 @@ impl Subscriber {
             self.gap = (reached < to).then_some((reached, to));
             return patch;
         }
-        if let Some(part) = self.parts.pop_front() {
-            return Some(self.numbered(part));
-        }
         let is_held = self.sent <= kept && replica.check_range(self.sent, self.sent).is_ok();
-        if !is_held && self.snapshot.is_none() {
-            self.snapshot = Some(SentSnapshot { after: None, version: kept, part: 0 });
-        }
-        if self.snapshot.is_some() {
-            let part = self.part(replica);
+        if self.snapshot.is_some() || !is_held {
+            if self.parts.is_empty() {
+                self.prepare(replica, kept);
+            }
+            let part = self.parts.pop_front()?;
             return Some(self.numbered(part));
         }
         let patch = self.versions(replica, self.sent, kept, Some(peer))?;
@@ -95,25 +94,33 @@ impl Subscriber {
         Some(patch)
     }
 
-    /// Makes the next part of a snapshot. The last part has no operations, and makes the version known.
-    fn part(&mut self, replica: &Replica) -> ContextPatch {
+    /// Makes the next parts of the snapshot, or waits with them until all of the replica is on the disk.
+    fn prepare(&mut self, replica: &Replica, kept: u64) {
+        self.waits = replica.version() != kept;
+        if self.waits {
+            return;
+        }
+        let snapshot = self.snapshot.get_or_insert(SentSnapshot { after: None, version: kept, part: 0 });
         let context_id = replica.context_id().to_owned();
-        let nothing = ContextPatch { context_id, is_part: true, ..ContextPatch::default() };
-        let after = self.snapshot.as_ref().and_then(|snapshot| snapshot.after.as_deref());
-        let next = replica.snapshot_after(after);
-        let Some(snapshot) = &mut self.snapshot else { return nothing };
-        let Some((segment, parts)) = next else {
-            self.sent = snapshot.version;
-            return ContextPatch { is_part: false, ..nothing };
+        // The last part has no operations, and makes the version known.
+        let last = ContextPatch { context_id, ..ContextPatch::default() };
+        let Some((segment, parts)) = replica.snapshot_after(snapshot.after.as_deref()) else {
+            self.parts.push_back(last);
+            return;
         };
         snapshot.after = Some(segment);
         let filter = &self.filter;
-        let filtered = parts.into_iter().map(|mut part| {
+        self.parts.extend(parts.into_iter().map(|mut part| {
             part.ops.retain(|op| filter.admits(op));
             part
-        });
-        self.parts = filtered.collect();
-        self.parts.pop_front().unwrap_or(nothing)
+        }));
+    }
+
+    /// Makes the parts that were waited with, since all of the replica is on the disk at this moment.
+    pub(super) fn note_kept(&mut self, replica: &Replica, kept: u64) {
+        if self.waits {
+            self.prepare(replica, kept);
+        }
     }
 
     /// Numbers a part of the snapshot, which ends with its last part.
@@ -123,6 +130,7 @@ impl Subscriber {
             (part.part, part.new_version) = (snapshot.part, snapshot.version);
         }
         if !part.is_part {
+            self.sent = part.new_version;
             self.snapshot = None;
         }
         part

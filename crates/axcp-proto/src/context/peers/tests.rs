@@ -272,6 +272,27 @@ fn xc_12_a_snapshot_with_a_refused_part_is_sent_again() {
 }
 
 #[test]
+fn xc_14_a_snapshot_waits_for_the_disk() {
+    let mut made = Replica::new("c", "one").unwrap();
+    made.write(&[(DeltaKind::Add, "/a", Bytes::from_static(b"1"))], WALL).unwrap();
+    let restored = Replica::restore(&made.snapshot(), "one", 1).unwrap();
+    let mut one = SharedContext::new(restored, 0, 1000, [("other".into(), KnownVersion::default())]);
+    one.subscribe("other", SyncSubscribe::default(), 0).unwrap();
+    let sent = |one: &mut SharedContext| {
+        let next = one.next("other", 0);
+        next.and_then(|next| if let EnvelopePayload::ContextPatch(patch) = next { Some((patch.part, patch.ops.len())) } else { None })
+    };
+    let version = one.write(&[(DeltaKind::Add, "/b", Bytes::from_static(b"2"))], WALL).unwrap();
+    assert_eq!(sent(&mut one), None);
+    one.note_kept(version, 0);
+    // One that writes without a pause keeps no snapshot from its way.
+    one.write(&[(DeltaKind::Add, "/c", Bytes::from_static(b"3"))], WALL).unwrap();
+    assert_eq!((sent(&mut one), sent(&mut one)), (Some((1, 2)), None));
+    one.note_kept(3, 0);
+    assert_eq!((sent(&mut one), sent(&mut one)), (Some((2, 1)), Some((3, 0))));
+}
+
+#[test]
 fn xc_12_the_filters_of_a_peer_are_bounded() {
     let mut one = shared("one", &["other"]);
     let wish = |length: usize| SyncSubscribe { prefixes: vec!["x".repeat(length)], ..SyncSubscribe::default() };
