@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 use rustix::termios::{ioctl_tiocexcl, ioctl_tiocnxcl};
 use serial2_tokio::{SerialPort, Settings};
 use tokio::sync::{Mutex as Turnstile, OwnedMutexGuard};
@@ -61,7 +62,11 @@ pub fn canonical(port: &str) -> PathBuf {
 pub fn open(port: &str, speed: u32) -> io::Result<HeldPort> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let lock = OpenOptions::new().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(port).map_err(explained)?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| explained(error.into()))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        // Some systems lock files alone.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::INVAL) => {}
+        Err(error) => return Err(explained(error.into())),
+    }
     let wire = SerialPort::open(port, |mut settings: Settings| {
         settings.set_raw();
         settings.set_baud_rate(speed)?;

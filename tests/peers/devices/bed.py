@@ -1,4 +1,4 @@
-"""Real firmware in simavr behind a pseudo-terminal, with a line between them that can be bad. Knows no gate.
+"""Real firmware in simavr, and in uCsim, behind a pseudo-terminal, with a line between them that can be bad. Knows no gate.
 
 `Part` starts an image of `firmware/` and gives the path of its serial port. A `Line` takes the bytes both ways and, frame by frame, drops,
 flips, doubles, cuts, delays and reorders them.
@@ -104,6 +104,36 @@ class Line:
         due = [frame for at, frame in self.late if at <= now]
         self.late = [(at, frame) for at, frame in self.late if at > now]
         return due
+
+
+class Part8051:
+    """The table part's image for an 8052 in uCsim on a pseudo-terminal, as a context manager. Has no bad line and no gate."""
+
+    def __init__(self):
+        self.master, self.slave = pty.openpty()
+        tty.setraw(self.slave)
+
+    def __enter__(self):
+        port, image = os.ttyname(self.slave), OUT / "mcs51/table.ihx"
+        # Without the settings the simulator looks at its line twice a second, and takes bytes for itself.
+        settings = ["-e", "uart0_esc_char=511;uart0_check_often=1", "-S", f"uart=0,in={port},out={port}"]
+        self.process = subprocess.Popen(["s51", "-q", "-b", "-t", "52", "-X", "11.0592M", *settings, "-g", image], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        # What comes before the simulator has its line is lost.
+        time.sleep(2)
+        return self
+
+    def said(self, sent=b""):
+        """What the part says to these bytes, until it is quiet."""
+        os.write(self.master, sent)
+        said = b""
+        while select.select([self.master], [], [], 5 * QUIET)[0]:
+            said += os.read(self.master, 4096)
+        return said
+
+    def __exit__(self, *_):
+        end(self.process)
+        os.close(self.master)
+        os.close(self.slave)
 
 
 class Part:
