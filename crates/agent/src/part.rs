@@ -1,9 +1,12 @@
 //! Agents as a part of a gate: those behind it, and the gate itself. The settings of `[mount.NAME]` with `transport = "a2a"` are not here.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use banyan_model::{Principal, PrincipalKind};
 use call::tree::port::Family;
 use config::Sections;
+use config::resolved::Config;
 use config::secret::Sources;
 use door::entrance::Entrance;
 use door::part::{GatePart, Ground, InstalledPart};
@@ -16,6 +19,7 @@ use crate::served::capability_door::CapabilityDoor;
 use crate::served::life::KeptLife;
 use crate::served::push::Pushes;
 use crate::served::section::AgentSection;
+use crate::served::tasks::Tasks;
 
 /// Agents, for the list of parts.
 pub struct AgentPart;
@@ -28,7 +32,8 @@ impl GatePart for AgentPart {
     fn install(&self, ground: &Ground) -> Arc<dyn InstalledPart> {
         let (connector, sources) = (Arc::clone(&ground.connector), Arc::clone(&ground.sources));
         let life = Arc::new(KeptLife::open(ground.is_lasting.then_some(&ground.state_dir), &ground.entrance.gate.node.id));
-        Arc::new(InstalledAgents { connector, sources, entrance: Arc::clone(&ground.entrance), life })
+        let (entrance, tokens) = (Arc::clone(&ground.entrance), Mutex::new(tokens(&ground.entrance.gate.config.load())));
+        Arc::new(InstalledAgents { connector, sources, entrance, life, tasks: Arc::default(), tokens })
     }
 }
 
@@ -38,6 +43,16 @@ struct InstalledAgents {
     sources: Arc<dyn Sources>,
     entrance: Arc<Entrance>,
     life: Arc<KeptLife>,
+    tasks: Arc<Tasks>,
+    /// Tokens of the configuration in force.
+    tokens: Mutex<BTreeSet<KnownToken>>,
+}
+
+/// Name and hash of a token.
+type KnownToken = (String, [u8; 32]);
+
+fn tokens(config: &Config) -> BTreeSet<KnownToken> {
+    config.tokens.iter().map(|token| (token.name.to_string(), token.sha256)).collect()
 }
 
 impl InstalledPart for InstalledAgents {
@@ -45,10 +60,22 @@ impl InstalledPart for InstalledAgents {
         vec![Arc::new(AgentFamily { connector: Arc::clone(&self.connector), sources: Arc::clone(&self.sources) })]
     }
 
+    /// Takes tasks from tokens that are gone, or have another secret.
+    fn apply(&self, config: &Config) {
+        let now = tokens(config);
+        let before = std::mem::replace(&mut *self.tokens.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
+        for (name, _) in before.difference(&now) {
+            self.tasks.disown(&Principal::new(PrincipalKind::Token, name.as_str()));
+        }
+    }
+
     fn doors(&self) -> Vec<Arc<dyn Door>> {
         let (entrance, life) = (Arc::clone(&self.entrance), Arc::clone(&self.life));
         let capabilities = CapabilityDoor { entrance: Arc::clone(&entrance), life: Arc::clone(&life) };
         let pushes = Pushes { connector: Arc::clone(&self.connector), places: Arc::default() };
-        vec![Arc::new(AgentDoor { entrance, tasks: Arc::default(), streams: Arc::default(), pushes, life }), Arc::new(capabilities)]
+        vec![
+            Arc::new(AgentDoor { entrance, tasks: Arc::clone(&self.tasks), streams: Arc::default(), pushes, life }),
+            Arc::new(capabilities),
+        ]
     }
 }

@@ -241,6 +241,9 @@ def revoked(report, gateway, ask, pending, standing):
     waits, file = "TASK_STATE_AUTH_REQUIRED", Path(gateway.home.dir, "banyan.toml")
     theirs = ask("send", "--skill", "disk__wipe", "--arguments", '{"disk": "sdf"}', who="bob")["task"]
     asked, text = pending()["id"], file.read_text()
+    stream = HTTPConnection("127.0.0.1", gateway.port, timeout=30)
+    stream.request("GET", f"/a2a/tasks/{theirs['id']}:subscribe", headers={"Authorization": f"Bearer {TOKENS['bob']}", "A2A-Version": "1.0"})
+    heard = stream.getresponse()
     token = text[text.index('[[token]]\nname = "bob"'):text.index("[mount.disk]")]
     file.write_text(text.replace(token, ""))
     gateway.told("reload", "--config", str(file))
@@ -248,9 +251,10 @@ def revoked(report, gateway, ask, pending, standing):
     while [one for one in standing() if one["standing"] == "pending"] and time.monotonic() < until:
         time.sleep(0.1)
     report.check("agents/approved: nobody is asked for a client whose token is gone", asked not in [one["id"] for one in standing() if one["standing"] == "pending"], standing())
+    report.check("agents/approved: its stream ends", heard.status == 200 and b"data:" in heard.read(), heard.status)
     file.write_text(text)
     gateway.told("reload", "--config", str(file))
-    report.equal("agents/approved: and its task is cancelled", (theirs["status"]["state"], left(ask, theirs["id"], waits, who="bob")), (waits, "TASK_STATE_CANCELED"))
+    report.equal("agents/approved: and its task is nobody's from then on", (theirs["status"]["state"], ask("get", "--task", theirs["id"], who="bob").get("refused")), (waits, "TaskNotFoundError"))
 
 
 def left(ask, task, state, who="alice"):

@@ -10,7 +10,7 @@ use agent_proto::served::push::PushName;
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use agent_proto::served::written::{ServedTask, TaskEnd};
 use agent_proto::task::TaskState;
-use banyan_model::Principal;
+use banyan_model::{Principal, PrincipalKind};
 use call::words::cancel::Cancel;
 use runtime::{clock, random};
 use tokio::sync::{oneshot, watch};
@@ -132,7 +132,7 @@ impl Tasks {
     pub fn rest(&self, id: &str, end: TaskEnd) {
         let mut shelf = self.lock();
         // The task itself stands off the shelf while room is made, so that it does not make room for itself.
-        let Some(mut kept) = shelf.remove(id) else { return };
+        let Some(mut kept) = shelf.remove(id).filter(|kept| kept.owner != nobody()) else { return };
         (kept.task.words, kept.task.artifacts) = (end.words, end.artifacts);
         let room = shelf.make_room(&kept.owner, kept.size());
         let (state, words) = match room {
@@ -145,6 +145,18 @@ impl Tasks {
         kept.rests = Some(Instant::now());
         turn(&mut kept, state, words);
         shelf.place(kept);
+    }
+
+    /// Keeps the tasks of the principal `before` from a later principal of the same name: those at rest go, and a running one ends unseen.
+    pub fn disown(&self, before: &Principal) {
+        let mut shelf = self.lock();
+        let ids: Vec<String> = shelf.of_owner(before).map(|(_, task)| task.id.clone()).collect();
+        for id in ids {
+            if let Some(mut kept) = shelf.remove(&id).filter(|kept| kept.rests.is_none()) {
+                (kept.owner, kept.pushes) = (nobody(), Vec::new());
+                shelf.place(kept);
+            }
+        }
     }
 
     /// Finds a task of `owner`.
@@ -270,14 +282,17 @@ fn owned<'a>(shelf: &'a TaskShelf, owner: &Principal, id: &str) -> Result<&'a Ke
     shelf.get(id).filter(|kept| kept.owner == *owner).ok_or_else(unknown)
 }
 
+/// Owner of running tasks whose principal is gone. No principal has the name.
+fn nobody() -> Principal {
+    Principal::new(PrincipalKind::Local, "")
+}
+
 fn unknown() -> ClientRefusal {
     ClientRefusal::new(RefusalReason::TaskNotFound, "No task of this caller has the id.")
 }
 
 #[cfg(test)]
 mod tests {
-    use banyan_model::PrincipalKind;
-
     use super::*;
     use crate::served::shelf::{BYTES_OF_CALLER, MOST_OF_CALLER};
     use agent_proto::served::input::GivenInput;
@@ -428,6 +443,21 @@ mod tests {
         let begun = tasks.begin(&token("alice"), None, call()).unwrap();
         tasks.step(&begun.id, " ".repeat(BYTES_OF_CALLER + 1));
         assert_eq!(tasks.find(&token("alice"), &begun.id).unwrap().words, None);
+    }
+
+    #[test]
+    fn tasks_of_a_gone_token_are_nobodys() {
+        let tasks = Tasks::default();
+        let [ended, running] = [(); 2].map(|()| tasks.begin(&token("alice"), None, call()).unwrap());
+        tasks.rest(&ended.id, end(TaskState::Completed));
+        let stop = Cancel::default();
+        tasks.add_push(&token("alice"), &running.id, KeptPush::new("p".into(), String::new(), 1, &stop)).unwrap();
+        let other = tasks.begin(&token("bob"), None, call()).unwrap();
+        tasks.disown(&token("alice"));
+        assert!([&ended, &running].iter().all(|begun| tasks.find(&token("alice"), &begun.id).is_err()) && stop.is_cancelled());
+        tasks.rest(&running.id, end(TaskState::Canceled));
+        assert!(tasks.find(&token("alice"), &running.id).is_err() && tasks.find(&token("bob"), &other.id).is_ok());
+        assert!(tasks.lock().get(&running.id).is_none(), "nobody looks for it");
     }
 
     #[test]
