@@ -138,7 +138,7 @@ async fn confirm(site: &Site, change: &DeviceChange) -> Result<(), Fault> {
 
 fn checks<'a>(site: &'a Site, change: &DeviceChange) -> HealthChecks<'a> {
     let left = change.deadline.as_ref().map_or(0, |deadline| deadline.left(&now()));
-    HealthChecks { device: &site.backend, checks: &site.settings.health, left: Duration::from_millis(left) }
+    HealthChecks { device: &site.backend, checks: &site.settings.health, store: &site.store, left: Duration::from_millis(left) }
 }
 
 /// Seconds until the deadline.

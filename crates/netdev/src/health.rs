@@ -7,11 +7,14 @@ use net_proto::change::DeviceChange;
 use net_proto::fault::{Code, Fault};
 use tokio::time::Instant;
 
+use crate::store::Store;
 use crate::way::DeviceWay;
 
 /// Pauses between two looks at a device that is not healthy yet: each may be a login of its own.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// Pause between two looks for a wish to have the change back.
+const ASKED: Duration = Duration::from_millis(250);
 /// Longest time of the checks before a confirmation, while nobody else can take the change back.
 const LOOK: Duration = Duration::from_secs(15);
 
@@ -19,6 +22,7 @@ const LOOK: Duration = Duration::from_secs(15);
 pub(crate) struct HealthChecks<'a> {
     pub(crate) device: &'a DeviceWay,
     pub(crate) checks: &'a [Health],
+    pub(crate) store: &'a Store,
     /// Time until the deadline of the change.
     pub(crate) left: Duration,
 }
@@ -29,7 +33,7 @@ impl HealthChecks<'_> {
     /// # Errors
     /// The first check without success in time.
     pub(crate) async fn settle(&self, change: &DeviceChange) -> Result<(), Fault> {
-        let settled = self.in_window(async {
+        let checked = self.in_window(async {
             if let Some(ovs) = self.device.ovs() {
                 ovs.check(change).await?;
             }
@@ -41,7 +45,11 @@ impl HealthChecks<'_> {
             // What was well at first may have gone while the others were waited for.
             if self.checks.len() > 1 { self.try_all().await } else { Ok(()) }
         });
-        settled.await.map_err(|fault| match fault.detail.contains("was taken back") {
+        let settled = tokio::select! {
+            settled = checked => settled,
+            () = self.asked_back(&change.id) => Err(Fault::new(Code::ConfigIncompatible, "a rollback was asked for before the device was well")),
+        };
+        settled.map_err(|fault| match fault.detail.contains("was taken back") {
             true => fault,
             false => Fault { detail: format!("{}, so the change was taken back", fault.detail), ..fault },
         })
@@ -59,6 +67,13 @@ impl HealthChecks<'_> {
             let detail = format!("the health checks took longer than {} s", LOOK.as_secs());
             Err(Fault::new(Code::Timeout, detail))
         })
+    }
+
+    /// Waits until somebody wants the change back.
+    async fn asked_back(&self, change: &str) {
+        while !self.store.is_asked_back(change) {
+            tokio::time::sleep(ASKED).await;
+        }
     }
 
     async fn try_all(&self) -> Result<(), Fault> {

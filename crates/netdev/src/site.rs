@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use equipment::{Confirmation, DeviceSecrets, DeviceSettings};
 use net_proto::change::{
-    Author, ChangeOutcome, ChangeRecord, ConfigForm, DeviceChange, Edits, Phase, Reason, StepResult, Terms, Transaction, TriedEdits, Want,
-    adopt, diff, discard, edit, edits_of, merged, take_over,
+    Author, ChangeOutcome, ChangeRecord, ConfigForm, DeviceChange, Edits, Reason, StepResult, Terms, Transaction, TriedEdits, Want, adopt,
+    diff, edit, edits_of, merged, take_over,
 };
 use net_proto::dialect::Dialect;
 use net_proto::fault::{Code, Fault};
@@ -18,6 +18,7 @@ use net_proto::role::DeviceAction;
 use runtime::whole::{self, Readers};
 use serde::Serialize;
 
+mod restoring;
 mod settler;
 
 use crate::bulk::Bulk;
@@ -371,23 +372,6 @@ impl Site {
         Ok(outcome? == ChangeOutcome::Confirmed { is_saved: true })
     }
 
-    /// Takes a pending change back, or lets go of the candidate.
-    ///
-    /// # Errors
-    /// Nothing is pending or open, the change is another's, or the old configuration does not come back.
-    pub async fn roll_back(&self, by: Settler<'_>) -> Result<(), Fault> {
-        self.changes.check_undo()?;
-        let lock = self.store.lock(PATIENCE).await?;
-        let record = self.store.load()?;
-        let (Settler::Caller(name) | Settler::Person(name)) = by;
-        if record.pending().is_none() {
-            return self.keep(&discard(&record, name, &now())?);
-        }
-        by.check_owner(&record)?;
-        let transaction = Transaction::roll_back(record, Reason::Asked(name.to_owned()))?;
-        room::settling(drive(self, transaction, &lock)).await.1.map(drop)
-    }
-
     /// Makes somebody else the owner of the change.
     ///
     /// # Errors
@@ -395,19 +379,6 @@ impl Site {
     pub async fn take_over(&self, who: &str) -> Result<(), Fault> {
         let _lock = self.store.lock(PATIENCE).await?;
         self.keep(&take_over(&self.store.load()?, who, &now())?)
-    }
-
-    /// Takes back a change past the deadline. False: nothing is due, or another process holds the lock.
-    pub(crate) async fn restore_if_due(&self) -> Result<bool, Fault> {
-        if self.store.load()?.pending().is_none() {
-            return Ok(false);
-        }
-        let Ok(lock) = self.store.lock(Duration::ZERO).await else { return Ok(false) };
-        let record = self.store.load()?;
-        let Some(reason) = record.due(&now()) else { return Ok(false) };
-        let is_confirming = record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming);
-        let transaction = if is_confirming { Transaction::settle(record) } else { Transaction::roll_back(record, reason)? };
-        room::settling(drive(self, transaction, &lock)).await.1.map(|_| true)
     }
 
     /// A file in the directory of the device.

@@ -52,6 +52,21 @@ def healthy(report, gateway):
     report.equal("NM-09: and is once it is well", (kept.get("status"), kept.get("saved")), ("confirmed", True))
 
 
+def impatient(report, gateway):
+    """NM-09: a rollback by hand waits for no health checks."""
+    device, before, told = Device(gateway, "slow"), lab.running("r3"), []
+    link("down")
+    device.change("interface lan0", "description nobody waits for")
+    committing = threading.Thread(target=lambda: told.append(device.code("network.commit", confirmed=60)))
+    committing.start()
+    ran = until(15, lambda: "nobody waits for" in lab.running("r3"))
+    said = gateway.told("device", "rollback", "slow", *config(gateway))
+    report.check("NM-09: a rollback while the checks run ends them", ran is not None and lab.running("r3") == before, f"{said} {lab.running('r3')}")
+    committing.join(30)
+    report.check("NM-09: and whoever committed hears of it", len(told) == 1 and told[0][0] == -32084 and "a rollback was asked for" in told[0][1], str(told))
+    link("up")
+
+
 def unsaved(report, gateway):
     """NM-09: a confirmed change that the device could not save is told, and saved once the device can."""
     device, starts_with = Device(gateway, "slow"), FILE.read_text()
@@ -84,4 +99,5 @@ def run(report):
     """Checks both on a router."""
     with Gateway("settled", {}, config=CONFIG) as gateway:
         report.guard("settled/healthy", lambda: healthy(report, gateway))
+        report.guard("settled/impatient", lambda: impatient(report, gateway))
         report.guard("settled/unsaved", lambda: unsaved(report, gateway))

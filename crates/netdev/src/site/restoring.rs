@@ -1,0 +1,65 @@
+//! Changes that are taken back: asked for by somebody, or past their deadline. Decides nothing about the configuration.
+
+use std::time::Duration;
+
+use net_proto::change::{Phase, Reason, Transaction, discard};
+use net_proto::fault::Fault;
+
+use super::{PATIENCE, Settler, Site, unwritten};
+use crate::clock::now;
+use crate::drive::drive;
+use crate::room;
+
+/// Longest time to wait for another process before that process is asked to take its change back.
+const HASTE: Duration = Duration::from_millis(250);
+
+impl Site {
+    /// Takes a pending change back, or lets go of the candidate.
+    ///
+    /// # Errors
+    /// Nothing is pending or open, the change is another's, or the old configuration does not come back.
+    pub async fn roll_back(&self, by: Settler<'_>) -> Result<(), Fault> {
+        self.changes.check_undo()?;
+        let mut asked = None;
+        let lock = match self.store.lock(HASTE).await {
+            Ok(lock) => lock,
+            Err(_) => {
+                asked = self.ask_back(by)?;
+                self.store.lock(PATIENCE).await?
+            }
+        };
+        let record = self.store.load()?;
+        if record.change.as_ref().is_some_and(|change| change.phase == Phase::RolledBack && asked.as_ref() == Some(&change.id)) {
+            return Ok(());
+        }
+        let (Settler::Caller(name) | Settler::Person(name)) = by;
+        if record.pending().is_none() {
+            return self.keep(&discard(&record, name, &now())?);
+        }
+        by.check_owner(&record)?;
+        let transaction = Transaction::roll_back(record, Reason::Asked(name.to_owned()))?;
+        room::settling(drive(self, transaction, &lock)).await.1.map(drop)
+    }
+
+    /// Asks whoever is at work on the pending change to take it back; answers the id of the change.
+    fn ask_back(&self, by: Settler<'_>) -> Result<Option<String>, Fault> {
+        let record = self.store.load()?;
+        let Some(change) = record.pending() else { return Ok(None) };
+        by.check_owner(&record)?;
+        self.store.ask_back(&change.id).map_err(|error| unwritten(&error))?;
+        Ok(Some(change.id.clone()))
+    }
+
+    /// Takes back a change past the deadline. False: nothing is due, or another process holds the lock.
+    pub(crate) async fn restore_if_due(&self) -> Result<bool, Fault> {
+        if self.store.load()?.pending().is_none() {
+            return Ok(false);
+        }
+        let Ok(lock) = self.store.lock(Duration::ZERO).await else { return Ok(false) };
+        let record = self.store.load()?;
+        let Some(reason) = record.due(&now()) else { return Ok(false) };
+        let is_confirming = record.change.as_ref().is_some_and(|change| change.phase == Phase::Confirming);
+        let transaction = if is_confirming { Transaction::settle(record) } else { Transaction::roll_back(record, reason)? };
+        room::settling(drive(self, transaction, &lock)).await.1.map(|_| true)
+    }
+}
