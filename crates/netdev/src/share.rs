@@ -44,7 +44,7 @@ pub(crate) async fn within_share<T>(bytes: usize, work: impl Future<Output = T>)
     SHARE.scope(bytes, work).await
 }
 
-/// Answers a call: what its longest answers took of the room is free again once the call is answered.
+/// Answers a call: the room of its longest answers is free again once the call is answered.
 pub(crate) async fn within_call<T>(work: impl Future<Output = T>) -> T {
     // On the heap: the work of a device is long, and each layer around would have a copy on the stack.
     ACCOUNT.scope(Arc::new(CallAccount::new(&ROOM)), Box::pin(work)).await

@@ -49,7 +49,7 @@ pub struct Site {
     pub(crate) store: Store,
     /// Way for reads.
     pub(crate) backend: DeviceWay,
-    /// Way for changes and what belongs to them; the same one, unless the device has a login for changes.
+    /// Way for changes; the same as for reads, unless the device has a login for changes.
     pub(crate) changes: DeviceWay,
     pub(crate) redactor: Redactor,
     pub(crate) dialect: Arc<Dialect>,

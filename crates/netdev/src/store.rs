@@ -11,7 +11,7 @@ use net_proto::fault::{Code, Fault};
 use runtime::whole::{self, Readers};
 use rustix::fs::{FlockOperation, flock};
 
-/// File with the id of a change that somebody wants back while another process has the lock. An id is given once, so an old one means nothing.
+/// File with the id of a change that somebody wants back while another process has the lock. An id is given once, so an old id means nothing.
 const ASKED_BACK: &str = "asked-back";
 /// Pause before a taken lock is tried again.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -60,12 +60,12 @@ impl Store {
         whole::replace(&self.file("change.json"), &serde_json::to_vec_pretty(record)?, Readers::Owner)
     }
 
-    /// Asks whoever holds the lock to take the change with this id back instead of waiting for the device any longer.
+    /// Asks the process with the lock to take the change with an id back instead of waiting for the device.
     pub(crate) fn ask_back(&self, change: &str) -> io::Result<()> {
         whole::replace(&self.file(ASKED_BACK), change.as_bytes(), Readers::Owner)
     }
 
-    /// Has somebody asked for the change with this id back?
+    /// Has somebody asked for the change with an id back?
     pub(crate) fn is_asked_back(&self, change: &str) -> bool {
         std::fs::read(self.file(ASKED_BACK)).is_ok_and(|asked| asked == change.as_bytes())
     }

@@ -10,7 +10,7 @@ use crate::clock::now;
 use crate::drive::drive;
 use crate::room;
 
-/// Longest time to wait for another process before that process is asked to take its change back.
+/// Longest time to wait for another process before a request to take its change back.
 const HASTE: Duration = Duration::from_millis(250);
 
 impl Site {
@@ -41,7 +41,7 @@ impl Site {
         room::settling(drive(self, transaction, &lock)).await.1.map(drop)
     }
 
-    /// Asks whoever is at work on the pending change to take it back; answers the id of the change.
+    /// Asks the process at work on the pending change for a rollback; answers the id of the change.
     fn ask_back(&self, by: Settler<'_>) -> Result<Option<String>, Fault> {
         let record = self.store.load()?;
         let Some(change) = record.pending() else { return Ok(None) };
