@@ -143,16 +143,18 @@ impl AxcpNode {
     fn read_files(&self, endpoint: &Endpoint) {
         let read = endpoint::server(&self.settings).and_then(|server| {
             endpoint::client(&self.settings, &self.connector)?;
-            Ok(server)
+            Ok((server, endpoint::own_id(&self.settings)?))
         });
         match read {
-            Ok(server) => {
+            Ok((server, id)) => {
                 if self.settings.listen.is_some() {
                     endpoint.set_server_config(Some(server));
                 }
                 let before = std::mem::replace(&mut *self.lock_admission(), self.stop.child_token());
                 before.cancel();
-                self.state().files = None;
+                let mut state = self.state();
+                let is_same = state.id.as_ref() == Some(&id);
+                state.files = (!is_same).then(|| format!("the certificate names {id} now: start the gate anew to write under that name"));
                 tracing::info!("the certificates of the listener for contexts are those of the changed files");
             }
             Err(error) => {

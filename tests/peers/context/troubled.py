@@ -52,6 +52,9 @@ def trusted(report, place):
             wait(lambda: not trouble())
             with dial() as peer:
                 report.equal(f"{name}: and is UNAUTHORIZED", closed(peer), 2)
+            for end in ("pem", "key"):
+                shutil.copy(f"{place}/two.{end}", f"{own}/one.{end}")
+            report.check(f"{name}: a certificate with another name is told", wait(lambda: "dns:two" in (trouble() or "")), trouble())
 
 
 def asked_again(report, place):
