@@ -72,7 +72,7 @@ impl InstalledPart for InstalledAgents {
     fn doors(&self) -> Vec<Arc<dyn Door>> {
         let (entrance, life) = (Arc::clone(&self.entrance), Arc::clone(&self.life));
         let capabilities = CapabilityDoor { entrance: Arc::clone(&entrance), life: Arc::clone(&life) };
-        let pushes = Pushes { connector: Arc::clone(&self.connector), places: Arc::default() };
+        let pushes = Pushes { entrance: Arc::clone(&entrance), connector: Arc::clone(&self.connector), places: Arc::default() };
         vec![
             Arc::new(AgentDoor { entrance, tasks: Arc::clone(&self.tasks), streams: Arc::default(), pushes, life }),
             Arc::new(capabilities),

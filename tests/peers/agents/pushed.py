@@ -39,6 +39,7 @@ def run(report):
         with ThreadPoolExecutor(len(jobs)) as pool:
             for job in jobs:
                 pool.submit(report.guard, *job)
+        report.guard("agents/pushed", lambda: taken(report, gateway, ask, receiver))
         shut = asker(gate(stack, "none", []), "HTTP+JSON")
         report.equal("agents/pushed: a gate without addresses says so in its card", shut("card")["capabilities"].get("pushNotifications", False), False)
         refused = shut("send", *ASKS, "--push", json.dumps({"url": receiver.url}))
@@ -127,6 +128,19 @@ def retried(report, ask, receiver):
         report.equal(f"agents/pushed: {path} is tried {count} times", states(receiver.wait(path, count)), [WAITS] * count)
         ask("cancel", "--task", task)
     report.equal("agents/pushed: nobody is followed elsewhere", receiver.lines("/elsewhere"), [])
+
+
+def taken(report, gateway, ask, receiver):
+    """An address that the operator takes away is told nothing more."""
+    kept = ask("send", *ASKS)["task"]["id"]
+    ask("push-create", "--task", kept, "--push", json.dumps({"url": receiver.url + "/taken"}))
+    report.equal("agents/pushed: a listed address is told", states(receiver.wait("/taken", 1)), [WAITS])
+    file = Path(gateway.home.dir, "banyan.toml")
+    file.write_text(file.read_text().replace(receiver.url, "https://other.example"))
+    gateway.told("reload", "--config", str(file))
+    ask("send", "--task", kept, "--text", "Ann")
+    time.sleep(2)
+    report.equal("agents/pushed: and nothing more once it is listed no longer", states(receiver.lines("/taken")), [WAITS])
 
 
 def bounded(report, ask, receiver):

@@ -283,7 +283,7 @@ impl AgentDoor {
     }
 
     fn prepared(&self, owner: &Principal, wish: PushWish) -> Result<PreparedPush, ClientRefusal> {
-        self.pushes.prepare(&self.settings().unwrap_or_default().push, owner, wish)
+        self.pushes.prepare(owner, wish)
     }
 
     /// Begins or goes on with a task: its id, its states, and a flag for a call set in motion by the message.

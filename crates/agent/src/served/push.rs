@@ -10,6 +10,7 @@ use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use agent_proto::task::TaskState;
 use banyan_model::Principal;
 use call::words::cancel::{Cancel, Guard};
+use door::entrance::Entrance;
 use door::held::HeldEntry;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -19,9 +20,8 @@ use runtime::reach::Reach;
 use runtime::tls::Connector;
 use rustls::ClientConfig;
 use tokio::sync::watch;
-use url::{Host, Url};
 
-use crate::served::section::PushScope;
+use crate::served::section::{AgentSettings, PushScope};
 use crate::served::streams::{StreamPlace, TaskStreams};
 use crate::served::tasks::Tasks;
 
@@ -34,6 +34,7 @@ const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Du
 
 /// Notifications of all tasks.
 pub struct Pushes {
+    pub entrance: Arc<Entrance>,
     pub connector: Arc<Connector>,
     /// Places and room: as many as for streams, and none of theirs.
     pub places: Arc<TaskStreams>,
@@ -41,6 +42,7 @@ pub struct Pushes {
 
 /// A wish with its place and its way, before its task is known.
 pub struct PreparedPush {
+    entrance: Arc<Entrance>,
     place: StreamPlace,
     wish: PushWish,
     client: Client,
@@ -82,7 +84,8 @@ impl KeptPush {
 
 impl Pushes {
     /// Finds a place and a way for the notifications of `owner`, before anything begins.
-    pub fn prepare(&self, scope: &PushScope, owner: &Principal, wish: PushWish) -> Result<PreparedPush, ClientRefusal> {
+    pub fn prepare(&self, owner: &Principal, wish: PushWish) -> Result<PreparedPush, ClientRefusal> {
+        let scope = scope(&self.entrance);
         if scope.is_empty() {
             let text = "This gate sends no push notifications: follow the task by a stream, or ask for it.";
             return Err(ClientRefusal::new(RefusalReason::PushNotificationNotSupported, text));
@@ -102,7 +105,7 @@ impl Pushes {
             tracing::error!(%error, "notifications of a task can't be sent");
             ClientRefusal::new(RefusalReason::Crowded, "This gate can't send notifications now; try again later.")
         })?;
-        Ok(PreparedPush { place, wish, client })
+        Ok(PreparedPush { entrance: Arc::clone(&self.entrance), place, wish, client })
     }
 }
 
@@ -148,9 +151,11 @@ impl TaskNotices {
         }
     }
 
-    /// Sends the task as it is now.
+    /// Sends the task as it is now. `None`: there is nobody to send it to any more.
     async fn try_once(&self) -> Option<TryOutcome> {
-        let PreparedPush { place, wish, client } = &self.push;
+        let PreparedPush { entrance, place, wish, client } = &self.push;
+        // The operator may have taken the address away meanwhile.
+        scope(entrance).reach(&wish.url)?;
         let _room = place.room(self.tasks.size(&self.owner, &self.task).ok()?).await?;
         let task = self.tasks.find(&self.owner, &self.task).ok()?;
         let mut request = client.post(wish.url.clone()).header(CONTENT_TYPE, "application/json");
@@ -172,6 +177,11 @@ impl TaskNotices {
     }
 }
 
+/// Addresses of the configuration in force.
+fn scope(entrance: &Entrance) -> PushScope {
+    entrance.gate.config.load().values.get::<AgentSettings>().map(|settings| settings.push.clone()).unwrap_or_default()
+}
+
 /// Addresses of names, within a reach.
 struct ReachedNames(Reach);
 
@@ -189,18 +199,10 @@ impl Resolve for ReachedNames {
     }
 }
 
-/// Checks a host that is written as an address, for which no name is looked up.
-pub fn is_reached(url: &Url, reach: &Reach) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => reach.allows(ip.into()),
-        Some(Host::Ipv6(ip)) => reach.allows(ip.into()),
-        Some(Host::Domain(_)) => true,
-        None => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use url::Url;
+
     use super::*;
 
     #[tokio::test]

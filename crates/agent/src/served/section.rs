@@ -8,9 +8,7 @@ use config::resolved::Config;
 use runtime::reach::Reach;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use url::{Origin, Url};
-
-use crate::served::push::is_reached;
+use url::{Host, Origin, Url};
 
 /// The gate as an agent: `[agent]`.
 pub struct AgentSection;
@@ -40,7 +38,7 @@ struct AgentTable {
 }
 
 /// The gate as an agent, checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSettings {
     /// Address without a slash at the end.
     pub url: String,
@@ -69,6 +67,16 @@ impl PushScope {
             return Some(Reach::new(url, Vec::new()));
         }
         Some(Reach::public()).filter(|reach| self.is_open && url.scheme() == "https" && is_reached(url, reach))
+    }
+}
+
+/// Checks a host that is written as an address, for which no name is looked up.
+fn is_reached(url: &Url, reach: &Reach) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => reach.allows(ip.into()),
+        Some(Host::Ipv6(ip)) => reach.allows(ip.into()),
+        Some(Host::Domain(_)) => true,
+        None => false,
     }
 }
 
