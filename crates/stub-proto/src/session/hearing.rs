@@ -38,19 +38,15 @@ impl PartSession {
             return self.stray();
         }
         match told {
-            BeatWord::Last(last) if last == self.seq => self.numbered(now),
+            BeatWord::Last(last) if last == self.seq && self.is_numbered => self.agreed(now),
             BeatWord::Boot(boot) if Some(boot) == self.boot => self.agreed(now),
+            // Also where the part took the first number: calls of an earlier conversation may have some of the next.
             BeatWord::Last(last) => self.ask_from(last, now),
             BeatWord::Boot(boot) => {
                 self.boot = Some(boot);
                 self.ask(0, now);
             }
         }
-    }
-
-    fn numbered(&mut self, now: Duration) {
-        self.is_numbered = true;
-        self.agreed(now);
     }
 
     /// Asks with numbers behind those of the part.
@@ -142,7 +138,8 @@ impl PartSession {
                     self.table = Some(table.clone());
                     self.steps.push_back(PartStep::Table(table));
                 }
-                self.numbered(now);
+                self.is_numbered = true;
+                self.agreed(now);
             }
             Some(next) if is_new && has_rows && next == listed => self.ask_page(0, table, now),
             _ => {

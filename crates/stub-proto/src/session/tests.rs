@@ -344,22 +344,24 @@ fn ax_72_a_table_part_is_called_with_its_layout() {
         matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 201)) && bytes.starts_with(&[0; 15]))
     );
     play.session.received(&heartbeat(201, 201), play.now);
+    play.steps();
+    play.session.received(&heartbeat(210, 210), play.now);
     assert_eq!(play.steps(), [PartStep::Standing(PartStanding::Alive)]);
     let order = |id, is_repeatable| Order { content: Content::Raw(vec![1]), ..order(id, is_repeatable) };
     play.session.call(order(1, false), play.now);
     let call = |seq| FORM.frame(&FixedFrame { kind: FixedKind::Call, tool: 2, seq, payload: vec![1] });
-    assert_eq!(play.steps(), [PartStep::Send(call(202))]);
+    assert_eq!(play.steps(), [PartStep::Send(call(211))]);
     let answer = |seq, payload: &[u8]| FixedFrame { kind: FixedKind::Response, tool: 2, seq, payload: payload.to_vec() };
-    play.session.received(&FORM.frame(&answer(202, &[7, 0])), play.now);
+    play.session.received(&FORM.frame(&answer(211, &[7, 0])), play.now);
     assert_eq!(play.outcome(), CallEnd::Raw(vec![7]));
     play.session.call(order(2, true), play.now);
     play.steps();
     play.wait();
     assert!(
-        matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&call(204))),
+        matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&call(213))),
         "a new number, for want of a memory"
     );
-    play.session.received(&FORM.frame(&answer(204, &[2])), play.now);
+    play.session.received(&FORM.frame(&answer(213, &[2])), play.now);
     assert_eq!(play.outcome(), CallEnd::Failed { code: -32602, text: None });
 }
 

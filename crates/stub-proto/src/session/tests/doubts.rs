@@ -101,6 +101,17 @@ fn ax_74_a_table_part_keeps_its_newer_number() {
 }
 
 #[test]
+fn ax_74_a_table_part_is_asked_away_from_the_old() {
+    let mut play = Play::new(Profile::Fixed(FORM));
+    let heartbeat = |tool, seq| FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool, seq, payload: vec![] });
+    play.steps();
+    // Taken for newer than the number of an old conversation, which may have been 200, with calls up to 203 on their way.
+    play.session.received(&heartbeat(201, 201), play.now);
+    let asked = play.steps();
+    assert!(matches!(asked.as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 210))), "{asked:?}");
+}
+
+#[test]
 fn ax_43_a_waiting_call_is_held_against_a_new_table() {
     let mut play = Play::alive();
     let seq = play.call(order(1, false));
