@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use banyan_model::{Principal, Segment};
+use banyan_model::{Principal, PrincipalKind, Segment};
 use bytes::Bytes;
 use config::resolved::Config;
 use foldhash::fast::RandomState;
@@ -280,7 +280,7 @@ impl Hub {
         }
         // At the gates above, it may reach callers of others: what a call could have brought about, or a log, stays here.
         if near.is_empty() && notification.method != "notifications/message" {
-            self.to_only_gate(mount, first.map(|principal| &*principal.name), notification);
+            self.to_only_gate(mount, first.map(|principal| (principal.kind, &*principal.name)), notification);
         }
         for session in &sessions {
             match near.iter().find(|b| b.caller.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, session))) {
@@ -293,12 +293,12 @@ impl Hub {
         }
     }
 
-    /// Sends listening gates a notification without an addressee, with its source, where gates and sessions (`name`) have a single principal.
-    fn to_only_gate(&self, mount: &Segment, name: Option<&str>, notification: &Notification) {
+    /// Sends listening gates a notification without an addressee, with its source, where gates and sessions (`known`) have a single principal.
+    fn to_only_gate(&self, mount: &Segment, known: Option<(PrincipalKind, &str)>, notification: &Notification) {
         let is_above = |listener: &Arc<Listener>| listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount);
         let gates: Vec<_> = self.all_listeners().into_iter().filter(is_above).collect();
-        let only = name.or_else(|| gates.first().map(|gate| &*gate.subject.name));
-        if gates.iter().all(|gate| Some(&*gate.subject.name) == only) {
+        let only = known.or_else(|| gates.first().map(|gate| (gate.subject.kind, &*gate.subject.name)));
+        if gates.iter().all(|gate| Some((gate.subject.kind, &*gate.subject.name)) == only) {
             let sourced = sourced(mount, notification);
             gates.iter().for_each(|gate| gate.send(&sourced, Weight::Droppable));
         }

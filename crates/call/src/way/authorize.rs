@@ -187,7 +187,9 @@ pub fn unfound(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller, err
         _ => Action::Call,
     };
     if let CallError::Unavailable { mount, .. } | CallError::Held { mount, .. } = &error {
-        let name = shown.strip_prefix(mount.as_str()).map_or(&*shown, |rest| rest.trim_start_matches(['_', '.']));
+        // A gate above may say any name beside its cursor: what waits has the name of its definition.
+        let whole = if let CallError::Held { name, .. } = &error { name } else { &shown };
+        let name = whole.strip_prefix(mount.as_str()).map_or(&**whole, |rest| rest.trim_start_matches(['_', '.']));
         let target = Target { action, mounts: vec![mount], name, traits: Traits::default() };
         if !asking.standing.foresee(rules, &target, asking.profile()).is_hopeless() {
             return error;

@@ -162,3 +162,33 @@ async fn a_lookalike_name_is_a_tool_of_its_own() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_gates_forged_name_shows_no_held_definition() {
+    bounded(async {
+        let server = Registrant::start(Era::Stateless, vec![tool("open", "Opens."), tool("secret", "Hides.")]).await;
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("policy.cedar");
+        std::fs::write(&file, "@id(\"open\") permit (principal, action, resource == Tool::\"srv.open\");").unwrap();
+        let world =
+            World::start_in(state, &format!("[pins]\nmode = \"hold\"\n[policy]\nfile = {file:?}\n[registry]\n{}", mount("srv", &server)))
+                .await;
+        world.until("srv", |mount| mount.state == "ready").await;
+        let mut gate = Client::new(&world, Era::Stateless);
+        gate.capabilities = json!({"extensions": {"io.banyan/mcpax": {"aggregator_id": "another"}}});
+        let gate = gate.open().await;
+        let reason = async |name: &str, tool: &str| {
+            let meta = json!({"x-mcpax-route": ["up", "srv", tool], "x-mcpax-cursor": 1});
+            let told = gate.call("tools/call", json!({"name": name, "arguments": {}, "_meta": meta})).await;
+            told["error"]["data"]["reason"].clone()
+        };
+        for name in ["srv__open", "srv.open", "srv__secret"] {
+            assert_eq!(
+                (reason(name, "open").await, reason(name, "secret").await),
+                (json!("definition_held"), json!("unknown_tool")),
+                "{name}"
+            );
+        }
+    })
+    .await;
+}
