@@ -309,7 +309,7 @@ pub struct Registration<'a> {
     /// The stable id of the subserver, if any.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub subserver: Option<Text<'a>>,
-    /// `registered`, `refused`, `lost` or `ended`.
+    /// `registered`, `refused`, `lost`, `ended`, or `released` where the owner of the gate frees the segment of an authority.
     #[serde(borrow)]
     pub what: Text<'a>,
 }

@@ -1,8 +1,10 @@
 //! Terms of registration: a changed section `[registry]`, an unwritable state directory, and the way of calls to an aggregator.
 
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::asked::text;
+use crate::recorded;
 use crate::world::registrant::{Registrant, reads, writes};
 use crate::world::{Client, Era, World, bounded, eventually, token};
 
@@ -159,8 +161,10 @@ async fn ax_30_a_registered_aggregator_gets_route_and_cursor() {
 #[tokio::test]
 async fn ax_12_whoever_runs_the_gate_frees_a_segment() {
     bounded(async {
-        let toml = "[registry]\nprincipals = [\"*\"]\ngrace = \"0s\"\nsticky = \"always\"\n";
-        let world = World::member(toml).await;
+        let state = tempfile::tempdir().unwrap();
+        let record = state.path().join("record");
+        let toml = &format!("[registry]\nprincipals = [\"*\"]\ngrace = \"0s\"\nsticky = \"always\"\n[audit]\npath = {record:?}\n");
+        let world = World::member_in(state, toml, TcpListener::bind("127.0.0.1:0").await.unwrap()).await;
         let gate = Client::ready(&world, Era::Stateless).await;
         let (one, two) =
             (Registrant::start(Era::Stateless, vec![reads("a")]).await, Registrant::start(Era::Stateless, vec![reads("b")]).await);
@@ -172,6 +176,13 @@ async fn ax_12_whoever_runs_the_gate_frees_a_segment() {
         assert_eq!(world.gateway.release("edge").await.unwrap().released, "edge");
         assert!(world.gateway.release("edge").await.is_err());
         two.join(&world, &gate, "edge", SELDOM, theirs).await;
+        let recorded = eventually(async || {
+            let freed = |facts: &Value| facts["what"] == "released";
+            let all = recorded::entries_in(&record);
+            let freed: Vec<Value> = all.iter().map(recorded::facts).filter(freed).collect();
+            (!freed.is_empty()).then_some(freed)
+        });
+        assert_eq!(recorded.await, [json!({"principal": "", "segment": "edge", "what": "released"})]);
         // It belongs to the new authority, over a restart too.
         let again = World::kept(world.end_keeping().await, toml).await;
         let gate = Client::ready(&again, Era::Stateless).await;

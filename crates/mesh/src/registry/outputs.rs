@@ -16,7 +16,7 @@ use crate::registry::driver::{AGAIN, ClaimPlace, PendingRequest, RegistryDriver}
 use crate::registry::input::Input;
 use crate::registry::links::{Ask, End};
 use crate::registry::notices;
-use crate::registry::recorded::{Whose, record};
+use crate::registry::recorded::{self, Whose, record};
 use call::judge::policy::budget_of;
 
 /// An answer, its receiver, and the session begun.
@@ -39,7 +39,10 @@ impl RegistryDriver {
         match event {
             Event::AskStore { call, .. } => self.machines.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
             Event::ClaimMade(claim) => self.later.claims.push(ClaimChange::Made(claim)),
-            Event::ClaimReleased(segment) => self.later.claims.push(ClaimChange::Released(segment)),
+            Event::ClaimReleased(segment) => {
+                recorded::released(&self.mesh, &segment);
+                self.later.claims.push(ClaimChange::Released(segment));
+            }
             Event::Ended { session, segment, why } => self.ended(session, &segment, why),
             Event::FetchTools { session, .. } => {
                 if !self.machines.holdings.fetch(session) {

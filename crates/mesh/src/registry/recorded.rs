@@ -31,6 +31,13 @@ pub fn record(mesh: &Mesh, what: &str, whose: &Whose<'_>, reason: Option<&str>) 
     }
 }
 
+/// Records that the owner of the gate frees the segment of an authority. No caller is its principal.
+pub fn released(mesh: &Mesh, segment: &Segment) {
+    let segment = Some(Text::Borrowed(segment.as_str()));
+    let registration = Registration { segment, what: Text::Borrowed("released"), ..Registration::default() };
+    mesh.gate.record.journal.append(&Record::Registration(registration));
+}
+
 /// Records the refusal of an illegible registration, of which only the sender is known.
 pub fn unreadable(mesh: &Mesh, principal: &str, reason: &str) {
     let registration = Registration {
