@@ -31,10 +31,10 @@ static void add(uint8_t byte)
     low = (uint8_t)(byte << 5) ^ byte;
 }
 
-/* Sends the first `length` bytes of the frame with its checksum. */
-static void reply(uint8_t length)
+/* Sends the frame with its checksum. */
+static void reply(void)
 {
-    uint8_t i;
+    uint8_t i, length = 4 + stub_frame[0];
     stub_port_send(START);
     high = low = 0xff;
     for (i = 0; i < length; i++) {
@@ -45,6 +45,7 @@ static void reply(uint8_t length)
     stub_port_send(low);
 }
 
+/* Runs a call, and makes the frame its answer. */
 static void call(void)
 {
     uint8_t i, status = NO_SUCH_COMMAND, length = 0;
@@ -64,7 +65,6 @@ static void call(void)
     stub_payload[length++] = status;
     stub_frame[0] = length;
     stub_frame[1] = RESPONSE;
-    reply(4 + length);
 }
 
 void stub_silence(void)
@@ -74,6 +74,7 @@ void stub_silence(void)
 
 void stub_byte(uint8_t byte)
 {
+    uint8_t is_call;
     if (!place) {
         place = byte == START;
         high = low = 0xff;
@@ -93,17 +94,21 @@ void stub_byte(uint8_t byte)
     place = 0;
     if (high | low || !stub_frame[3])
         return;
+    /* All else is the word of a part: its own, where the line brings it back. */
+    is_call = stub_frame[1] == CALL;
+    if (!is_call && (stub_frame[1] != HEARTBEAT || stub_frame[2]))
+        return;
     /* What comes late or twice was run already, or was given up by the gate. */
     if (!last || (int8_t)(stub_frame[3] - last) > 0)
         last = stub_frame[3];
-    else if (stub_frame[1] == CALL)
+    else if (is_call)
         return;
-    if (stub_frame[1] == CALL)
+    if (is_call)
         call();
-    else if (stub_frame[1] == HEARTBEAT) {
+    else {
         /* Tells the number, and by it the part from an echo. */
         stub_frame[0] = 0;
         stub_frame[2] = last;
-        reply(4);
     }
+    reply();
 }

@@ -288,24 +288,35 @@ static void call(uint8_t number, uint8_t seq)
         send();
 }
 
+/* Reads the member with this key, a small number. Returns 0 where it is absent. */
+static uint8_t member_at(uint8_t key)
+{
+    return is_next(key) ? small() : 0;
+}
+
 /* Takes the message in `in`: its type, its map, and the members 1, 2, 10 and 11 in their order. */
 static void message(void)
 {
-    uint8_t type = in[0], number = 0, seq = 0;
+    uint8_t type = in[0], number, seq, mark;
     at = 2;
-    if (is_next(1))
-        number = small();
-    if (is_next(2))
-        seq = small();
-    if (type == CALL && number && seq)
-        call(number, seq);
-    else if (type == TABLE) {
-        number = is_next(10) ? small() : 0;
+    number = member_at(1);
+    seq = member_at(2);
+    if (type == CALL) {
+        if (number && seq)
+            call(number, seq);
+        return;
+    }
+    number = member_at(10);
+    mark = member_at(11);
+    /* More is the word of a part, and so is a mark in a heartbeat: its own, where the line brings it back. */
+    if (at < end)
+        return;
+    if (type == TABLE) {
         /* What the gate sent before it asked so does not run any more. */
-        if (is_next(11) && small() == boot && is_newer(seq))
+        if (seq && mark == boot && is_newer(seq))
             last = seq;
         table(number);
-    } else if (type == HEARTBEAT && seq) {
+    } else if (type == HEARTBEAT && seq && !mark) {
         begin(HEARTBEAT, 1, seq);
         member(11, boot);
         is_kept = 0;

@@ -109,17 +109,21 @@ impl PartMessage {
         }
     }
 
-    /// Reads a message of the gate, as a part does.
+    /// Reads a message of the gate, as a part does: its own word is none.
     pub fn from_gate(bytes: &[u8]) -> Result<Self, PartMessageError> {
         let (kind, map) = parts(bytes)?;
         match kind {
             kind::CALL => call(&map),
             kind::TABLE => {
+                only(&map, &[key::SEQ, key::NEXT, key::BOOT])?;
                 let first = map.member(key::NEXT).map_or(Some(0), Value::byte).ok_or(PartMessageError::Member("first row"))?;
                 let seq = map.member(key::SEQ).map(|_| seq(&map)).transpose()?;
                 Ok(Self::Ask { seq, first, boot: boot(&map)? })
             }
-            kind::HEARTBEAT => Ok(Self::Heartbeat { seq: seq(&map)?, boot: None }),
+            kind::HEARTBEAT => {
+                only(&map, &[key::SEQ])?;
+                Ok(Self::Heartbeat { seq: seq(&map)?, boot: None })
+            }
             other => Err(PartMessageError::Kind(other)),
         }
     }
@@ -199,6 +203,12 @@ fn parts(bytes: &[u8]) -> Result<(u8, Value), PartMessageError> {
         Value::Int(_) | Value::Bytes(_) | Value::Text(_) | Value::Array(_) => Err(PartMessageError::Member("map")),
         Value::Bool(_) | Value::Null | Value::Float(_) => Err(PartMessageError::Member("map")),
     }
+}
+
+/// Checks that a message of the gate has no members but these. More is the word of a part, which a line may bring back to the part itself.
+fn only(map: &Value, keys: &[i64]) -> Result<(), PartMessageError> {
+    let is_known = matches!(map, Value::Map(members) if members.iter().all(|(key, _)| keys.contains(key)));
+    is_known.then_some(()).ok_or(PartMessageError::Member("list of members"))
 }
 
 fn seq(map: &Value) -> Result<u8, PartMessageError> {
@@ -343,6 +353,15 @@ mod tests {
         for bytes in refused {
             let why = PartMessage::from_part(bytes).expect_err("refused");
             assert!(!why.text().is_empty(), "{bytes:x?}");
+        }
+    }
+
+    #[test]
+    fn ax_74_a_part_takes_no_word_of_a_part() {
+        let table = PartTable { most_bytes: 96, rows: vec![], device: vec![] };
+        let page = |last, first| PartMessage::Table(TablePage { last, boot: 9, first, table: table.clone(), next: None });
+        for own in [page(None, 0), page(Some(7), 0), page(Some(7), 3), PartMessage::Heartbeat { seq: 7, boot: Some(9) }] {
+            assert!(PartMessage::from_gate(&own.write()).is_err(), "{own:?}");
         }
     }
 

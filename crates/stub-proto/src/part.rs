@@ -100,3 +100,22 @@ impl SoftwarePart {
         if fits { (self.run)(tool, arguments) } else { Err(BAD_ARGUMENT) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn ax_74_a_part_that_hears_itself_is_quiet() {
+        let table = PartTable { most_bytes: 64, rows: vec![], device: vec![] };
+        let (mut part, hello) = SoftwarePart::start(table, 9, Box::new(|_, _| Ok(Value::Null)));
+        let page = part.push(&frame(&PartMessage::Ask { seq: Some(5), first: 0, boot: Some(9) }.write()));
+        let beat = part.push(&frame(&PartMessage::Heartbeat { seq: 1, boot: None }.write()));
+        for own in [hello, page, beat] {
+            assert!(!own.is_empty());
+            assert_eq!(part.push(&own), [], "{own:x?}");
+        }
+    }
+}

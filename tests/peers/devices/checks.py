@@ -86,7 +86,7 @@ def run(report):
     held, printed = bed.build()
     report.check("devices/firmware: the images hold their budgets", held, printed)
     print(printed, end="")
-    cases = {"bounds": bounds, "numbers": numbers, "memory": memory, "marks": marks, "port": port, "calls": calls, "official client": official, "difference": difference, "approval": approval,
+    cases = {"bounds": bounds, "numbers": numbers, "echoes": echoes, "memory": memory, "marks": marks, "port": port, "calls": calls, "official client": official, "difference": difference, "approval": approval,
              "power": power, "queue": queue, "table": table, "bus": bus.talk, "bus settings": bus.settings, "bus bench": bus.bench, "bus faults": bus.faults, "faults": faults}
     for name, case in cases.items():
         report.guard(f"devices/{name}", lambda n=name, c=case: c(report, f"devices/{n}"))
@@ -164,6 +164,25 @@ def numbers(report, name):
         mark = marked(part.said())
         answers = [part.said(framed(message)) for message in (asked(mark), b"\1\xa2\1\1\2\7", asked(mark, 20), b"\1\xa2\1\1\2\x08")]
         report.check(f"{name}: a call from before the question does not run behind it", answers[1] and answers[2] and not answers[3], answers)
+        # Without a number, the mark alone asks.
+        answers = [part.said(framed(message)) for message in (bytes([3, 0xa2, 2, 0x18, 140, 0x0b, mark]), bytes([3, 0xa1, 0x0b, mark]), b"\1\xa2\1\1\2\x18\x64")]
+        report.equal(f"{name}: nor behind a question without a number", [opened(answers[1])[:5], answers[2]], [b"\3\xa4\2\x18\x8c", b""])
+
+
+def echoes(report, name):
+    """A part that hears itself says nothing (AX-74)."""
+    with bed.Part("lamp.elf") as part:
+        hello = part.said()
+        mark = marked(hello)
+        own = {"hello": hello, "first page": part.said(framed(asked(mark))), "last page": part.said(framed(b"\3\xa2\x0a\3\x0b" + bytes([mark]))),
+               "heartbeat": part.said(framed(b"\4\xa1\2\5")), "answer": part.said(framed(b"\1\xa2\1\1\2\7"))}
+        heard = {what: part.said(frame).hex() for what, frame in own.items()}
+        report.check(f"{name}: a part that describes itself does not answer its own word", all(own.values()) and not any(heard.values()), heard)
+    with bed.Part("table-avr.elf") as part:
+        part.down.delimiter = part.up.delimiter = None
+        own = {"heartbeat": part.said(fixed(4, 0, 5)), "answer": part.said(fixed(1, 2, 10, b"\1"))}
+        heard = {what: part.said(frame).hex() for what, frame in own.items()}
+        report.check(f"{name}: a table part does not answer its own word", all(own.values()) and not any(heard.values()), heard)
 
 
 def of_table(report, name, part):
@@ -173,6 +192,8 @@ def of_table(report, name, part):
     report.equal(f"{name}: a late heartbeat is told the newer number", part.said(beat), fixed(4, 10, 5))
     report.equal(f"{name}: and the call does not run again", part.said(call), b"")
     report.equal(f"{name}: the next does", part.said(fixed(1, 1, 11)), fixed(2, 1, 11, bytes([1, 2, 3, 4, 0])))
+    part.said(fixed(2, 1, 20, b"\0") + fixed(3, 0, 21) + fixed(4, 20, 22))
+    report.equal(f"{name}: only a call and a question count", part.said(fixed(1, 2, 12, b"\0")), fixed(2, 2, 12, b"\0"))
 
 
 def marks(report, name):
