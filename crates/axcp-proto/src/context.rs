@@ -4,7 +4,8 @@
 //! own content alone ([`path`] says where), never by the present state, so that [`tree`] joins writes in any order to one result.
 //! [`operation`] reads the operations of a patch, and [`replica`] holds a context, its versions and its bounds. [`follow`] finds the gaps in
 //! the versions of a sender, [`retry`] keeps patches for a peer that is away, [`kept`] writes what a store keeps, and [`peers`] is a context
-//! with its peers: `subscriber` makes the patches for one of them, and `again` says when to ask one for what is lacking.
+//! with its peers: `subscriber` makes the patches for one of them, `timely` divides a patch with operations from the future, and
+//! `again` says when to ask one for what is lacking.
 
 mod again;
 mod ages;
@@ -20,5 +21,6 @@ pub mod peers;
 pub mod replica;
 pub mod retry;
 mod subscriber;
+mod timely;
 pub mod tree;
 mod value;

@@ -10,6 +10,14 @@ pub const MOST_AHEAD: u64 = 60_000_000;
 /// such a write once that time has passed.
 const LEEWAY: u64 = 1_000_000;
 
+/// Refusal of an operation from the future.
+pub(super) const FROM_FUTURE: AxcpError = AxcpError::BadDelta("an operation is from the future: set the clock of its author");
+
+/// Tells if a time is further ahead of wall time than any clock may be.
+pub(super) fn is_from_future(ts: u64, wall: u64) -> bool {
+    ts > wall.saturating_add(MOST_AHEAD)
+}
+
 /// Time and author of a write, in the order that decides who wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WriteStamp {
@@ -46,8 +54,8 @@ impl HybridClock {
         if ts == 0 {
             return Err(AxcpError::BadDelta("an operation has no time: send `ts` in microseconds"));
         }
-        if ts > wall.saturating_add(MOST_AHEAD) {
-            return Err(AxcpError::BadDelta("an operation is from the future: set the clock of its author"));
+        if is_from_future(ts, wall) {
+            return Err(FROM_FUTURE);
         }
         self.advance(ts);
         Ok(())

@@ -15,6 +15,8 @@ pub struct PatchFollower {
     snapshot: SnapshotParts,
     /// A patch was refused, or a snapshot was not whole.
     lacks: bool,
+    /// Number of patches that brought the next versions, or told that there are none.
+    advances: u64,
 }
 
 /// Parts of a snapshot that came.
@@ -32,7 +34,7 @@ impl PatchFollower {
     /// Begins after a version of the sender, 0 at first, and its epoch, 0 where unknown.
     pub fn new(context_id: &str, known: u64, epoch: u64) -> Self {
         let (behind, snapshot, lacks) = (None, SnapshotParts::default(), false);
-        Self { context_id: context_id.to_owned(), known, epoch, behind, snapshot, lacks }
+        Self { context_id: context_id.to_owned(), known, epoch, behind, snapshot, lacks, advances: 0 }
     }
 
     /// Gives the last version without a gap, to be kept over a restart.
@@ -43,6 +45,11 @@ impl PatchFollower {
     /// Gives the epoch of the known version, to be kept with the version.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Gives the number of patches that went on from the known version. A question to the sender had no effect while the number stays.
+    pub fn advances(&self) -> u64 {
+        self.advances
     }
 
     /// Tells if all versions came that the sender is known to have.
@@ -92,6 +99,8 @@ impl PatchFollower {
         if base > self.known {
             return Ok(self.leap(base, last));
         }
+        let is_answer = patch.ops.is_empty() && base == self.known;
+        self.advances += u64::from(last > self.known || is_answer);
         self.known = self.known.max(last);
         if let Some((_, last)) = self.behind.take_if(|(base, _)| *base <= self.known) {
             self.known = self.known.max(last);
@@ -118,6 +127,7 @@ impl PatchFollower {
         } else {
             // Whatever was known before, the sender goes on from here.
             (self.known, self.behind, self.lacks) = (version, None, false);
+            self.advances += 1;
         }
     }
 

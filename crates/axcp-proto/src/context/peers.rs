@@ -9,11 +9,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::again::AskAgain;
+use super::clock::FROM_FUTURE;
 use super::follow::{PatchFollower, check_versions};
 use super::part::parts_of;
 use super::replica::{ContextVersion, Replica};
 use super::retry::RetryBuffer;
 use super::subscriber::{ContextFilter, Subscriber};
+use super::timely::TimelyPatch;
 use crate::error::AxcpError;
 use crate::message::{
     ContextGraphVersion, ContextInvalidation, ContextPatch, DeltaKind, DeltaOp, EnvelopePayload, SyncRequest, SyncSubscribe,
@@ -110,7 +112,7 @@ impl SharedContext {
             sent: peer.subscriber.as_ref().map(Subscriber::sent),
             expired: peer.retry.expired(),
             displaced: peer.retry.displaced(),
-            lacks: !peer.follower.is_whole(),
+            lacks: !peer.follower.is_whole() || peer.again.due().is_some(),
         })
     }
 
@@ -146,7 +148,8 @@ impl SharedContext {
         }
         let at = self.peer(peer)?;
         at.has_subscribed = true;
-        at.subscriber = Some(Subscriber::new(filter, at.retry.replay(now), from, began));
+        let asks_again = at.subscriber.is_some();
+        at.subscriber = Some(Subscriber::new(filter, at.retry.replay(now), from, began).owing_answer(asks_again));
         Ok(())
     }
 
@@ -169,24 +172,33 @@ impl SharedContext {
         Ok(())
     }
 
-    /// Applies a patch of a peer. Gives the request for a gap that the patch showed. What is refused is asked for again after a pause.
+    /// Applies a patch of a peer. Gives the request for a gap that the patch showed. What is refused is asked for again after a pause. Of a
+    /// patch with operations from the future the others are applied, and the answer is the refusal of those: a writer at the bound of clocks
+    /// keeps nobody's versions back.
     ///
     /// # Errors
     /// When the peer does not share the context, or the patch is refused.
     pub fn patch(&mut self, peer: &str, patch: &ContextPatch, at: ContextMoment) -> Result<Option<EnvelopePayload>, AxcpError> {
         self.peer(peer)?;
+        let divided = TimelyPatch::divide(patch, at.wall);
+        let timely = divided.as_ref().map_or(patch, |divided| &divided.timely);
         // What is applied can't be refused any more.
-        let applied = check_versions(patch).and_then(|()| self.replica.apply(patch, peer, at.wall));
+        let applied = check_versions(patch).and_then(|()| self.replica.apply(timely, peer, at.wall));
         let sender = self.peer(peer)?;
         if let Err(refused) = applied {
-            sender.follower.note_refused(patch);
-            sender.again.plan(at.now);
+            sender.refuse(patch, at.now);
             return Err(refused);
         }
-        let asked = sender.follower.note(patch)?;
-        sender.settle(at.now);
+        let answer = match divided {
+            None => sender.note(patch, at.now)?.map(EnvelopePayload::SyncRequest),
+            Some(TimelyPatch { first, .. }) => {
+                let asked = first.map(|first| sender.note(&first, at.now)).transpose()?.flatten();
+                sender.refuse(patch, at.now);
+                Some(asked.map_or_else(|| EnvelopePayload::Error(FROM_FUTURE.message()), EnvelopePayload::SyncRequest))
+            }
+        };
         self.ask_for_refused();
-        Ok(asked.map(EnvelopePayload::SyncRequest))
+        Ok(answer)
     }
 
     /// Notes that an envelope of a peer was refused unread: it may have held a patch.
@@ -277,12 +289,30 @@ impl SharedContext {
 }
 
 impl ContextPeer {
-    /// Plans to ask for what is lacking, or forgets the plan.
-    fn settle(&mut self, now: u64) {
-        if self.follower.is_whole() {
-            self.again = AskAgain::default();
-        } else {
+    /// Notes an applied patch, and plans to ask for what is lacking, or forgets the plan.
+    fn note(&mut self, patch: &ContextPatch, now: u64) -> Result<Option<SyncRequest>, AxcpError> {
+        let before = self.follower.advances();
+        let asked = self.follower.note(patch)?;
+        if self.follower.advances() != before {
+            self.again.forget();
+        }
+        if !self.follower.is_whole() {
             self.again.plan(now);
+        }
+        self.rest(patch, now);
+        Ok(asked)
+    }
+
+    /// Notes a refused patch, and plans to ask for its versions.
+    fn refuse(&mut self, patch: &ContextPatch, now: u64) {
+        self.follower.note_refused(patch);
+        self.again.plan(now);
+        self.rest(patch, now);
+    }
+
+    fn rest(&mut self, patch: &ContextPatch, now: u64) {
+        if patch.is_part {
+            self.again.postpone(now);
         }
     }
 }

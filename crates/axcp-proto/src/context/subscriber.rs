@@ -22,6 +22,8 @@ pub(super) struct Subscriber {
     sent: u64,
     /// Version at the time of subscribing: the peer may lack its own writes up to here, and none later.
     began: u64,
+    /// The peer asked on a living connection, and is told even that there is nothing more.
+    owes_answer: bool,
 }
 
 /// A snapshot on its way.
@@ -49,7 +51,12 @@ impl Subscriber {
         let (retries, sent) = replayed(retries, from);
         // Patches were kept without a filter.
         let (retries, sent) = if filter.is_open() { (retries, sent) } else { (VecDeque::new(), from) };
-        Self { filter, retries, gap: None, snapshot: None, parts: VecDeque::new(), waits: false, sent, began }
+        Self { filter, retries, gap: None, snapshot: None, parts: VecDeque::new(), waits: false, sent, began, owes_answer: false }
+    }
+
+    /// Makes the subscriber owe an answer, though there be nothing to send.
+    pub(super) fn owing_answer(self, owes_answer: bool) -> Self {
+        Self { owes_answer, ..self }
     }
 
     /// Gives the last version sent.
@@ -89,9 +96,15 @@ impl Subscriber {
             let part = self.parts.pop_front()?;
             return Some(self.numbered(part));
         }
-        let patch = self.versions(replica, self.sent, kept, Some(peer))?;
-        self.sent = reached(&patch);
+        let patch = self.versions(replica, self.sent, kept, Some(peer)).or_else(|| self.owes_answer.then(|| self.nothing(replica)))?;
+        (self.sent, self.owes_answer) = (reached(&patch), false);
         Some(patch)
+    }
+
+    /// Makes the patch which tells that there is no later version.
+    fn nothing(&self, replica: &Replica) -> ContextPatch {
+        let context_id = replica.context_id().to_owned();
+        ContextPatch { context_id, base_version: self.sent, new_version: self.sent, ..ContextPatch::default() }
     }
 
     /// Makes the next parts of the snapshot, or waits with them until all of the replica is on the disk.

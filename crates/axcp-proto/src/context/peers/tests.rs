@@ -5,6 +5,8 @@ use super::*;
 use crate::context::again::PAUSES;
 use crate::envelope::{MOST_FILTER, MOST_OPS};
 
+mod asking;
+
 const WALL: u64 = 1_000_000;
 
 fn shared(node: &str, peers: &[&str]) -> SharedContext {
@@ -217,12 +219,13 @@ fn xc_12_a_refused_patch_is_asked_for_after_a_pause() {
     let (due, wait) = (one.due("other").unwrap(), PAUSES[0]);
     assert_eq!((due, one.next("other", due - 1)), (wait, None));
     assert_eq!(asked_from(one.next("other", due).as_ref()), Some(0));
-    assert_eq!((one.due("other"), one.next("other", due)), (None, None), "a question is put once");
+    assert_eq!((one.due("other"), one.next("other", due)), (Some(due + 2 * wait), None), "a question is put once a pause");
+    assert!(one.progress("other").lacks, "nothing came");
     one.patch("other", &hour, moment(due)).unwrap_err();
     assert_eq!(one.due("other"), Some(due + 2 * wait), "and later each time");
     // An hour later the clock of this node has caught up.
+    assert_eq!(asked_from(one.next("other", 3_600_000).as_ref()), Some(0));
     one.patch("other", &hour, moment(3_600_000)).unwrap();
-    one.next("other", 3_600_000);
     assert_eq!((one.replica().json().as_ref(), one.due("other")), (b"{\"a\":1}".as_slice(), None));
 }
 
