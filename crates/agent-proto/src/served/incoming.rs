@@ -102,8 +102,13 @@ impl SaidParts {
             return Err(wrong("The `parts` of the message are missing, or one has no known content."));
         }
         let metadata = message.object("metadata");
+        if metadata.is_none() && message.get("metadata").is_some_and(|raw| raw != b"null") {
+            return Err(wrong("The `metadata` of the message is no object."));
+        }
         let word = |key| metadata.as_ref().and_then(|metadata| metadata.str(key).map(std::borrow::Cow::into_owned));
-        Ok(Self { parts, skill: word(SKILL), input: word(INPUT) })
+        // A word of another kind than text counts as an unknown word, and not as none.
+        let input = metadata.as_ref().and_then(|metadata| metadata.get(INPUT)).map(|raw| word(INPUT).unwrap_or_else(|| lossy(raw)));
+        Ok(Self { parts, skill: word(SKILL), input })
     }
 
     /// Finds the skill and the arguments. Two data parts, or two names, are refused rather than chosen from.
@@ -138,8 +143,12 @@ fn in_data(raw: &str) -> Option<SkillCall> {
         return None;
     }
     let arguments = data.get("arguments").unwrap_or(b"{}");
-    let arguments = object(String::from_utf8_lossy(arguments).into_owned()).ok()?;
+    let arguments = object(lossy(arguments)).ok()?;
     Some(SkillCall { skill: skill.or(tool)?.into_owned(), arguments })
+}
+
+fn lossy(raw: &[u8]) -> String {
+    String::from_utf8_lossy(raw).into_owned()
 }
 
 fn object(raw: String) -> Result<String, ClientRefusal> {
@@ -197,5 +206,15 @@ mod tests {
         let sent = read(r#""taskId":"t","metadata":{"io.banyan/input":"decline"},"parts":[{"text":"no"}]"#).unwrap();
         let SentPurpose::GoesOn(onward) = sent.purpose else { panic!("{sent:?}") };
         assert_eq!(onward.input, GivenInput::Declined);
+    }
+
+    #[test]
+    fn an_unknown_word_is_no_answer() {
+        for word in [r#""Decline""#, r#""""#, "false", "null", "{}"] {
+            let sent = read(&format!(r#""taskId":"t","metadata":{{"io.banyan/input":{word}}},"parts":[{{"text":"no"}}]"#)).unwrap();
+            let SentPurpose::GoesOn(onward) = sent.purpose else { panic!("{sent:?}") };
+            assert_eq!(onward.input, GivenInput::Unclear, "{word}");
+        }
+        assert!(read(r#""taskId":"t","metadata":"decline","parts":[{"text":"no"}]"#).is_err());
     }
 }

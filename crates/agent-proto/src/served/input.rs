@@ -7,7 +7,7 @@ use crate::part::{Content, MessagePart};
 use crate::served::nesting::fits;
 use crate::served::rejection::{ClientRefusal, RefusalReason};
 
-/// Member of a message's `metadata` that declines a question.
+/// Member of a message's `metadata` that accepts or declines a question.
 pub const INPUT: &str = "io.banyan/input";
 /// Most characters of a question, and bytes of its schema.
 const LONGEST_QUESTION: usize = 4_000;
@@ -27,7 +27,7 @@ pub struct TaskQuestion {
 pub enum QuestionFault {
     #[error("the client answers `elicitation/create` with a form alone")]
     Kind,
-    #[error("the question has no `message`, or no `requestedSchema`")]
+    #[error("the question has no `message`, or no readable `requestedSchema`")]
     Malformed,
     #[error("the question is longer than {LONGEST_QUESTION} characters, or its schema than {LONGEST_SCHEMA} bytes, or nested too deep")]
     TooLong,
@@ -36,7 +36,7 @@ pub enum QuestionFault {
 /// Place of a plain text within an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AnswerField {
-    /// The answer has no fields: any text is consent.
+    /// The answer has no fields. No text is consent.
     Nothing,
     Text(String),
     /// A number or a truth value, which the text is as it stands.
@@ -49,10 +49,12 @@ enum AnswerField {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenInput {
     Declined,
+    /// Consent by a word, for a form without fields.
+    Accepted,
     /// A raw object.
     Data(String),
     Text(String),
-    /// Neither one object nor text alone.
+    /// Neither one object nor text alone, or a word of no known meaning.
     Unclear,
 }
 
@@ -68,7 +70,7 @@ impl TaskQuestion {
         if words.chars().count() > LONGEST_QUESTION || schema.len() > LONGEST_SCHEMA || !fits(schema) {
             return Err(QuestionFault::TooLong);
         }
-        let field = AnswerField::of_schema(schema);
+        let field = AnswerField::of_schema(schema).ok_or(QuestionFault::Malformed)?;
         Ok(Self { words: words.into_owned(), schema: String::from_utf8_lossy(schema).into_owned(), field })
     }
 
@@ -84,10 +86,12 @@ impl TaskQuestion {
         match (given, &self.field) {
             (GivenInput::Declined, _) => Ok("{\"action\":\"decline\"}".into()),
             (GivenInput::Data(raw), _) => Ok(accepted(raw)),
-            (GivenInput::Text(_), AnswerField::Nothing) => Ok(accepted("{}")),
+            (GivenInput::Accepted, AnswerField::Nothing) => Ok(accepted("{}")),
             (GivenInput::Text(text), AnswerField::Text(name)) => Ok(one(name, &quote(text))),
             (GivenInput::Text(text), AnswerField::Literal(name)) if is_literal(text.trim()) => Ok(one(name, text.trim())),
-            (GivenInput::Text(_) | GivenInput::Unclear, _) => Err(ClientRefusal::new(RefusalReason::InvalidParams, HOW)),
+            (GivenInput::Text(_) | GivenInput::Accepted | GivenInput::Unclear, _) => {
+                Err(ClientRefusal::new(RefusalReason::InvalidParams, HOW))
+            }
         }
     }
 }
@@ -97,14 +101,16 @@ pub const LEFT: &str = "{\"action\":\"cancel\"}";
 
 const HOW: &str = "The task waits for an answer: send one data part with an object of the question's `requestedSchema`, or text alone where the \
      question has one field for text, a number, true or false. To decline, send any text with the message's metadata \
-     {\"io.banyan/input\": \"decline\"}.";
+     {\"io.banyan/input\": \"decline\"}. To accept a question without fields, say \"accept\" \
+     there, or send a data part {}.";
 
 impl AnswerField {
-    fn of_schema(schema: &[u8]) -> Self {
-        let schema = Members::parse(schema, Duplicates::RefuseTop).ok();
-        let properties = schema.as_ref().and_then(|schema| schema.object("properties"));
+    /// Finds the place of a text. `None`: the schema can't be read, and nobody can tell what a text would mean.
+    fn of_schema(schema: &[u8]) -> Option<Self> {
+        let schema = Members::parse(schema, Duplicates::RefuseTop).ok()?;
+        let properties = schema.get("properties").map(|raw| Members::parse(raw, Duplicates::RefuseTop)).transpose().ok()?;
         let mut properties = properties.iter().flat_map(|properties| properties.iter());
-        match (properties.next(), properties.next()) {
+        Some(match (properties.next(), properties.next()) {
             (None, _) => Self::Nothing,
             (Some((name, raw)), None) => {
                 let kind =
@@ -116,7 +122,7 @@ impl AnswerField {
                 }
             }
             (Some(_), Some(_)) => Self::Several,
-        }
+        })
     }
 }
 
@@ -129,13 +135,18 @@ fn is_literal(text: &str) -> bool {
 impl GivenInput {
     /// Takes the parts of a message and what its metadata says about the question.
     pub fn of_parts(parts: &[MessagePart], word: Option<&str>) -> Self {
-        if word == Some("decline") {
-            return Self::Declined;
+        match word {
+            Some("decline") => return Self::Declined,
+            Some("accept") | None => {}
+            Some(_) => return Self::Unclear,
         }
         if let [MessagePart { content: Content::Data(raw), .. }] = parts
             && raw.starts_with('{')
         {
             return Self::Data(raw.clone());
+        }
+        if word.is_some() {
+            return Self::Accepted;
         }
         let texts: Option<Vec<&str>> = parts.iter().map(|part| text(&part.content)).collect();
         texts.filter(|texts| !texts.is_empty()).map_or(Self::Unclear, |texts| Self::Text(texts.join("\n")))
@@ -165,7 +176,6 @@ mod tests {
         assert_eq!(text(r#"{"a\"":{"type":"string"}}"#, "x\"y"), accepted(r#"{"a\"":"x\"y"}"#));
         assert_eq!(text(r#"{"n":{"type":"integer"}}"#, " 12 "), accepted(r#"{"n":12}"#));
         assert_eq!(text(r#"{"b":{"type":"boolean"}}"#, "true"), accepted(r#"{"b":true}"#));
-        assert_eq!(text("{}", "go on"), accepted("{}"));
         for (properties, said) in [
             (r#"{"a":{"type":"string"},"b":{"type":"string"}}"#, "x"),
             (r#"{"a":{"type":"array"}}"#, "[]"),
@@ -174,6 +184,20 @@ mod tests {
         ] {
             assert_eq!(text(properties, said), None, "{properties}: {said}");
         }
+    }
+
+    #[test]
+    fn no_text_consents_to_a_form_without_fields() {
+        for text in ["no", "yes", "{}"] {
+            let part = MessagePart::new(Content::Text(text.into()));
+            let answer = |word| question("{}").answer(&GivenInput::of_parts(std::slice::from_ref(&part), word));
+            assert_eq!(answer(None).unwrap_err().kind, RefusalReason::InvalidParams, "{text}");
+            assert_eq!(answer(Some("accept")).unwrap(), r#"{"action":"accept","content":{}}"#);
+            assert_eq!(answer(Some("cancel")).unwrap_err().kind, RefusalReason::InvalidParams);
+        }
+        let empty = GivenInput::of_parts(&[MessagePart::new(Content::Data("{}".into()))], None);
+        assert_eq!(question("{}").answer(&empty).unwrap(), r#"{"action":"accept","content":{}}"#);
+        assert!(question(r#"{"a":{"type":"string"}}"#).answer(&GivenInput::Accepted).is_err());
     }
 
     #[test]
@@ -201,6 +225,10 @@ mod tests {
         assert_eq!(read("sampling/createMessage", "{}"), QuestionFault::Kind);
         assert_eq!(read("elicitation/create", r#"{"mode":"url","message":"open"}"#), QuestionFault::Kind);
         assert_eq!(read("elicitation/create", r#"{"message":"m"}"#), QuestionFault::Malformed);
+        for schema in [r#"{"a":1,"a":2}"#, r#"{"properties":[]}"#, r#"{"properties":"x"}"#, r#"{"properties":{"a":{},"a":{}}}"#] {
+            let question = format!(r#"{{"message":"m","requestedSchema":{schema}}}"#);
+            assert_eq!(read("elicitation/create", &question), QuestionFault::Malformed, "{schema}");
+        }
         let long = format!(r#"{{"message":"{}","requestedSchema":{{}}}}"#, "m".repeat(LONGEST_QUESTION + 1));
         assert_eq!(read("elicitation/create", &long), QuestionFault::TooLong);
         let long = format!(r#"{{"message":"m","requestedSchema":{{"a":"{}"}}}}"#, "m".repeat(LONGEST_SCHEMA));

@@ -23,7 +23,7 @@ const MOST_GIVEN: usize = 8;
 /// questions.
 pub(super) fn message(data: &[u8]) {
     let lines: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
-    let mut given = vec![GivenInput::Declined, GivenInput::Text("1".into()), GivenInput::Unclear];
+    let mut given = vec![GivenInput::Declined, GivenInput::Accepted, GivenInput::Text("1".into()), GivenInput::Unclear];
     for line in &lines {
         given.extend(sent(line));
         wished(line);
