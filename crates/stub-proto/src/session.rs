@@ -34,8 +34,8 @@ const MOST_STARTS: u8 = 8;
 pub const MOST_BABBLE: u32 = 100;
 /// Numbers at least between those of an earlier conversation and the first: more than the tries that may still be on their way.
 const LEAST_JUMP: u8 = 8;
-/// Numbers by which the jump differs from run to run. Both together stay below the 127 that a part takes for newer.
-const JUMPS: u8 = 100;
+/// Numbers by which the jump differs from run to run. Of the 128 for which a part takes a frame for a late one, both together leave 95 or more.
+const JUMPS: u8 = 25;
 
 /// Patience with a part beyond the wire and the tool.
 const GRACE: Duration = Duration::from_millis(50);

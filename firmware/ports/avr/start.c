@@ -1,4 +1,5 @@
-/* Starts of an ATmega328P, counted in the last byte of its EEPROM: the one place that a loss of power leaves as it was. */
+/* Starts of an ATmega328P, counted in the last byte of its EEPROM, which outlasts a loss of power. One within the 3.4 ms of the writing may
+ * leave any value there. */
 #include <avr/io.h>
 
 #include "stub_b.h"
