@@ -12,6 +12,7 @@ use crate::bird::BirdView;
 use crate::clock::now;
 use crate::guard;
 use crate::health::HealthChecks;
+use crate::room;
 use crate::site::{Site, forget};
 use crate::store::Lock;
 use crate::way::DeviceWay;
@@ -37,14 +38,22 @@ pub(crate) async fn drive(site: &Site, mut transaction: Transaction, lock: &Lock
                 reported(applied)
             }
             Want::Confirm(change) => reported(confirm(site, change).await),
-            Want::Read => read(site, transaction.record()).await.unwrap_or_else(StepResult::Failed),
-            Want::Restore(snapshot) => restored(site, snapshot, transaction.record(), lock).await,
+            Want::Read => read_back(site, transaction.record()).await.unwrap_or_else(StepResult::Failed),
+            Want::Restore(snapshot) => room::settling(restored(site, snapshot, transaction.record(), lock)).await,
             Want::Check(change) => reported(checks(site, change).settle(change).await),
-            Want::CheckAgain(change) => reported(checks(site, change).look().await),
+            Want::CheckAgain(change) => reported(checks(site, change).look(change).await),
             Want::Save => save(site, transaction.record()).await,
         };
         transaction.hear(done, &now());
     }
+}
+
+/// Reads the running configuration, held up by no caller where the old one is on its way back.
+async fn read_back(site: &Site, record: &ChangeRecord) -> Result<StepResult, Fault> {
+    if record.change.as_ref().is_some_and(|change| change.phase == Phase::RollingBack) {
+        return room::settling(read(site, record)).await;
+    }
+    read(site, record).await
 }
 
 fn reported(result: Result<(), Fault>) -> StepResult {

@@ -45,10 +45,7 @@ impl HealthChecks<'_> {
             // What was well at first may have gone while the others were waited for.
             if self.checks.len() > 1 { self.try_all().await } else { Ok(()) }
         });
-        let settled = tokio::select! {
-            settled = checked => settled,
-            () = self.asked_back(&change.id) => Err(Fault::new(Code::ConfigIncompatible, "a rollback was asked for before the device was well")),
-        };
+        let settled = self.unless_asked_back(change, checked).await;
         settled.map_err(|fault| match fault.detail.contains("was taken back") {
             true => fault,
             false => Fault { detail: format!("{}, so the change was taken back", fault.detail), ..fault },
@@ -59,20 +56,31 @@ impl HealthChecks<'_> {
     ///
     /// # Errors
     /// The first check without success.
-    pub(crate) async fn look(&self) -> Result<(), Fault> {
+    pub(crate) async fn look(&self, change: &DeviceChange) -> Result<(), Fault> {
         if self.checks.is_empty() {
             return Ok(());
         }
-        tokio::time::timeout(LOOK, self.in_window(self.try_all())).await.unwrap_or_else(|_| {
+        let looked = self.unless_asked_back(change, self.in_window(self.try_all()));
+        tokio::time::timeout(LOOK, looked).await.unwrap_or_else(|_| {
             let detail = format!("the health checks took longer than {} s", LOOK.as_secs());
             Err(Fault::new(Code::Timeout, detail))
         })
     }
 
-    /// Waits until somebody wants the change back.
-    async fn asked_back(&self, change: &str) {
-        while !self.store.is_asked_back(change) {
-            tokio::time::sleep(ASKED).await;
+    /// Ends checks where somebody wants the change back meanwhile.
+    async fn unless_asked_back(&self, change: &DeviceChange, checks: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
+        let asked = async {
+            loop {
+                if let Some(name) = self.store.asked_back(&change.id) {
+                    return name;
+                }
+                tokio::time::sleep(ASKED).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            checked = checks => checked,
+            name = asked => Err(Fault::new(Code::ConfigIncompatible, format!("{name} asked for a rollback before the device was well"))),
         }
     }
 

@@ -73,7 +73,8 @@ pub(crate) struct LoginTurn {
 
 /// Does the work of a confirmation or a restore, held up by no caller.
 pub(crate) async fn settling<T>(work: impl Future<Output = T>) -> T {
-    SETTLING.scope((), work).await
+    // On the heap: the work of a device is long, and each layer around would have a copy on the stack.
+    SETTLING.scope((), Box::pin(work)).await
 }
 
 /// Checks if the present work confirms or restores.

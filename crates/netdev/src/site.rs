@@ -140,10 +140,12 @@ impl Site {
 
     /// Asks the device about its abilities, as each login sees them.
     pub(crate) async fn look(&self) {
-        self.backend.look().await;
-        if self.settings.writer.is_some() {
-            self.changes.look().await;
-        }
+        let changes = async {
+            if self.settings.writer.is_some() {
+                self.changes.look().await;
+            }
+        };
+        tokio::join!(self.backend.look(), changes);
     }
 
     /// Tries the ways to the device; answers the first line of `show version`.
@@ -153,7 +155,7 @@ impl Site {
     pub async fn try_reach(&self) -> Result<String, Fault> {
         self.backend.running().await?;
         if self.settings.writer.is_some() {
-            self.changes.version().await.map_err(|fault| Fault { detail: format!("the login for changes: {}", fault.detail), ..fault })?;
+            self.changes.running().await.map_err(|fault| Fault { detail: format!("the login for changes: {}", fault.detail), ..fault })?;
         }
         self.backend.version().await
     }
@@ -287,7 +289,9 @@ impl Site {
         let tries = self.changes.candidate_line().is_some();
         let _lock = if tries { Some(self.store.lock(PATIENCE).await?) } else { None };
         let (record, running) = self.edited(who, edits).await?;
-        self.shown(&record, &running)
+        let shown = self.shown(&record, &running)?;
+        self.check_lasting(&running, &shown.change.candidate)?;
+        Ok(shown)
     }
 
     /// The candidate and the present diff.
@@ -297,12 +301,14 @@ impl Site {
 
     /// The candidate and the present diff, with the running configuration beneath.
     pub(crate) async fn candidate_on(&self) -> Result<(Preview, String), Fault> {
+        // Without a candidate, nothing is read by the login for changes.
+        self.store.load()?.live().ok_or_else(no_candidate)?;
         let running = self.changes.running().await?;
         Ok((self.shown(&self.store.load()?, &running)?, running))
     }
 
     pub(crate) fn shown(&self, record: &ChangeRecord, running: &str) -> Result<Preview, Fault> {
-        let change = record.live().cloned().ok_or_else(|| Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first"))?;
+        let change = record.live().cloned().ok_or_else(no_candidate)?;
         let base = change.snapshot.as_deref().unwrap_or(running);
         let mut diff = diff(base, &change, self.dialect.grammar(), &self.redactor);
         if self.changes.types_lines() && !change.commands.is_empty() {
@@ -326,6 +332,7 @@ impl Site {
             return Err(Fault::new(Code::InvalidParams, detail).at("confirmed"));
         }
         let lock = self.store.lock(PATIENCE).await?;
+        self.store.forget_asked(&lock);
         // A freeze, or the end of a window, since then.
         self.may_change()?;
         let persist = self.changes.has_timer().then(runtime::random::token);
@@ -444,6 +451,10 @@ impl Site {
 /// Removes a file with secrets; a file that is left is overwritten by the next change, and only the owner can read it.
 pub(crate) fn forget(file: &Path) {
     drop(std::fs::remove_file(file));
+}
+
+fn no_candidate() -> Fault {
+    Fault::new(Code::ConfigIncompatible, "there is no candidate: make one first")
 }
 
 fn unwritten(error: &std::io::Error) -> Fault {

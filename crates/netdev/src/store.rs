@@ -11,7 +11,7 @@ use net_proto::fault::{Code, Fault};
 use runtime::whole::{self, Readers};
 use rustix::fs::{FlockOperation, flock};
 
-/// File with the id of a change that somebody wants back while another process has the lock. An id is given once, so an old id means nothing.
+/// File with the id of a change that somebody wants back while another process has the lock, and the name of whoever does.
 const ASKED_BACK: &str = "asked-back";
 /// Pause before a taken lock is tried again.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -61,13 +61,19 @@ impl Store {
     }
 
     /// Asks the process with the lock to take the change with an id back instead of waiting for the device.
-    pub(crate) fn ask_back(&self, change: &str) -> io::Result<()> {
-        whole::replace(&self.file(ASKED_BACK), change.as_bytes(), Readers::Owner)
+    pub(crate) fn ask_back(&self, change: &str, name: &str) -> io::Result<()> {
+        whole::replace(&self.file(ASKED_BACK), format!("{change}\n{name}").as_bytes(), Readers::Owner)
     }
 
-    /// Has somebody asked for the change with an id back?
-    pub(crate) fn is_asked_back(&self, change: &str) -> bool {
-        std::fs::read(self.file(ASKED_BACK)).is_ok_and(|asked| asked == change.as_bytes())
+    /// Finds whoever has asked for the change with an id back.
+    pub(crate) fn asked_back(&self, change: &str) -> Option<String> {
+        let asked = std::fs::read_to_string(self.file(ASKED_BACK)).ok()?;
+        asked.split_once('\n').filter(|(id, _)| *id == change).map(|(_, name)| name.to_owned())
+    }
+
+    /// Forgets what was asked before a commit begins: the same change may be tried a second time.
+    pub(crate) fn forget_asked(&self, _lock: &Lock) {
+        drop(std::fs::remove_file(self.file(ASKED_BACK)));
     }
 
     /// Waits for the lock of the device.
@@ -118,5 +124,15 @@ mod tests {
         assert!(store.lock(Duration::ZERO).await.is_err());
         drop(child);
         store.lock(Duration::ZERO).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_before_a_commit_means_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path(), "r1").unwrap();
+        store.ask_back("r1-1", "token:ada").unwrap();
+        assert_eq!((store.asked_back("r1-1").as_deref(), store.asked_back("r1-11")), (Some("token:ada"), None));
+        store.forget_asked(&store.lock(Duration::ZERO).await.unwrap());
+        assert_eq!(store.asked_back("r1-1"), None);
     }
 }

@@ -71,6 +71,7 @@ impl Site {
         } else {
             self.tried(who, &settings_before(&kept)?).await?
         };
+        self.check_lasting(&running, &shown.change.candidate)?;
         let leads_back = kept.form.differences(&kept.snapshot, &shown.change.candidate).is_empty();
         match (shown.change.base == revision(&running), leads_back) {
             (true, true) => Ok((record, shown)),

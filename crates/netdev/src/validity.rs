@@ -9,9 +9,7 @@ use crate::way::DeviceWay;
 impl Site {
     /// Checks that a change from `running` to a candidate could be taken back, and its syntax.
     pub(crate) async fn check_candidate(&self, running: &str, candidate: &str) -> Result<(), Fault> {
-        if matches!(self.changes, DeviceWay::Frr(_) | DeviceWay::Hosted(_)) {
-            check_lasting(running, candidate)?;
-        }
+        self.check_lasting(running, candidate)?;
         self.validate(candidate).await
     }
 
@@ -29,13 +27,17 @@ impl Site {
             DeviceWay::Ssh(_) | DeviceWay::Netconf(_) | DeviceWay::Snmp(_) | DeviceWay::Ovs(_) => Ok(()),
         }
     }
-}
 
-/// Refuses lines that FRR could not be brought back from, or to.
-fn check_lasting(running: &str, candidate: &str) -> Result<(), Fault> {
-    let (have, wanted) = (Tree::read(running), Tree::read(candidate));
-    let Some(line) = have.lasting_difference(&wanted) else { return Ok(()) };
-    let detail =
-        format!("a reload of FRR never takes the line `{line}` away, so a change of such a line could not be rolled back: make it by hand");
-    Err(Fault::new(Code::RollbackNotSupported, detail))
+    /// Refuses lines that FRR could not be brought back from, or to.
+    pub(crate) fn check_lasting(&self, running: &str, candidate: &str) -> Result<(), Fault> {
+        if !matches!(self.changes, DeviceWay::Frr(_) | DeviceWay::Hosted(_)) {
+            return Ok(());
+        }
+        let (have, wanted) = (Tree::read(running), Tree::read(candidate));
+        let Some(line) = have.lasting_difference(&wanted) else { return Ok(()) };
+        let detail = format!(
+            "a reload of FRR never takes the line `{line}` away, so a change of such a line could not be rolled back: make it by hand"
+        );
+        Err(Fault::new(Code::RollbackNotSupported, detail))
+    }
 }

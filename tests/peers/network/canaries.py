@@ -86,5 +86,7 @@ def routed(report, gateway):
     texts = judge(report, "r1", told, gateway)
     report.check("NM-12: r1: and each is read as hidden", all(texts[f"as it runs, {what}"].count(MARK) >= held.count(CANARY) for what in ("exec", "pull", "resource")), str(texts)[:600])
     report.equal("NM-12: r1: which runs what it ran", lab.running("r1"), before)
-    code, detail = device.code("network.cli.configure", commands=["agentx"])
-    report.check("NM-13: r1: a line that FRR never takes away is refused", code == -32087 and "`agentx`" in detail, f"{code} {detail}")
+    for line in ("agentx", "agent", "usern x nopassword"):
+        for tool in ("network.preview.configure", "network.cli.configure"):
+            code, detail = device.code(tool, commands=[line])
+            report.check(f"NM-13: r1: {line!r}, which FRR never takes away, is refused by {tool}", code == -32087 and f"`{line[:7].strip()}" in detail, f"{code} {detail}")

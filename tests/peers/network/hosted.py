@@ -353,6 +353,13 @@ def passwords(report, gateway):
     held, back = lab.running("r2"), device.call("network.rollback").get("structuredContent", {})
     report.check("NM-09: host2: passwords of the command line are taken back", held.count("canary-hosted-") >= 2 + before.count("canary-hosted-") and
                  back.get("status") == "rolled-back" and lab.running("r2") == before, f"{back} {held}"[:1500])
+    device.change("password canary-hosted-line")
+    device.call("network.commit", confirmed=30)
+    device.call("network.commit", confirm=True)
+    device.change("no password canary-hosted-line")
+    done = device.call("network.commit", confirmed=30).get("structuredContent", {})
+    report.check("NM-09: host2: and one is removed by a change", done.get("status") == "committed" and lab.running("r2") == before, f"{done} {lab.running('r2')}"[:1500])
+    device.call("network.commit", confirm=True)
 
 
 def run(report, gateway):

@@ -15,6 +15,7 @@ use super::Compat;
 use super::reads::{self, Answers, ResourceContent};
 use super::streams::{self, StreamWatch};
 use crate::log::{self, LogFollower};
+use crate::share;
 use crate::site::Site;
 
 /// Pause between two rounds, without jitter; over SSH, where each read opens a session.
@@ -129,7 +130,7 @@ impl Watch {
         while !connection.is_closed() {
             round += 1;
             let began = Instant::now();
-            let updates = self.round(&connection).await;
+            let updates = share::within_call(self.round(&connection)).await;
             // Jitter of a quarter keeps the pollers of many devices apart.
             let jitter = (self.marks.hash_one(round) % 500) as u32;
             let took = began.elapsed();

@@ -45,12 +45,19 @@ impl NetconfSession {
     pub(crate) async fn greet(connection: Handle<HostKey>, limit: usize) -> Result<Self, Trouble> {
         let mut channel = connection.channel_open_session().await.map_err(|error| lost(&error))?;
         channel.request_subsystem(true, "netconf").await.map_err(|error| lost(&error))?;
-        let mut framer = Framer::new(limit.max(HELLO));
+        let (mut framer, mut bytes, mut early) = (Framer::new(limit.max(HELLO)), share::answer(), 0);
         loop {
             match channel.wait().await {
                 Some(ChannelMsg::Success) => break,
                 // Some devices say hello first.
-                Some(ChannelMsg::Data { data }) => framer.receive(&data),
+                Some(ChannelMsg::Data { data }) => {
+                    early += data.len();
+                    if early > HELLO {
+                        return Err(Trouble::TooLong { limit: HELLO });
+                    }
+                    bytes.count(data.len())?;
+                    framer.receive(&data);
+                }
                 Some(ChannelMsg::Failure | ChannelMsg::Eof | ChannelMsg::Close) | None => {
                     return Err(Trouble::NoConnection { reason: "the device has no subsystem `netconf`".to_owned() });
                 }

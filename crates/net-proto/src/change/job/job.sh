@@ -12,15 +12,15 @@ reload() {
   rm -f frr.conf
   return "$s"
 }
-# Takes away the lines of interfaces that the old configuration does not name: the reload tries to delete such an interface whole, which FRR 10
-# refuses while the kernel has it. The reload never takes passwords of the command line away.
+# Takes away the lines of interfaces that the wanted configuration does not name: the reload tries to delete such an interface whole, which FRR 10
+# refuses while the kernel has it. The reload leaves passwords of the command line.
 empty() {
   foreign=
   while IFS= read -r line; do
     case $line in
-    "password "*) foreign=; grep -qxF -e "$line" old.conf || printf 'no password\n' ;;
-    "enable password "*) foreign=; grep -qxF -e "$line" old.conf || printf 'no enable password\n' ;;
-    "interface "*) foreign=; grep -qxF -e "$line" old.conf || { foreign=yes; printf '%s\n' "$line"; } ;;
+    "password "*) foreign=; grep -qxF -e "$line" "$1" || printf 'no password\n' ;;
+    "enable password "*) foreign=; grep -qxF -e "$line" "$1" || printf 'no enable password\n' ;;
+    "interface "*) foreign=; grep -qxF -e "$line" "$1" || { foreign=yes; printf '%s\n' "$line"; } ;;
     " no "*) [ -z "$foreign" ] || printf '%s\n' "${line# no }" ;;
     " description "*) [ -z "$foreign" ] || printf 'no description\n' ;;
     " "*) [ -z "$foreign" ] || printf 'no%s\n' "$line" ;;
@@ -40,7 +40,7 @@ restore() {
   while ! is_back; do
     [ "$n" -lt "$1" ] || return 1
     n=$((n + 1))
-    empty
+    empty old.conf
     reload old.conf
     is_back || sleep 2
   done
@@ -64,6 +64,7 @@ apply)
   flock 9
   if [ -h end ]; then echo over >applied; exit 0; fi
   : >begun
+  shown >shown.conf && empty new.conf
   reload new.conf
   echo "$?" >done
   mv done applied ;;

@@ -2,17 +2,27 @@
 
 use super::{Grammar, LineNode, Tree, undone};
 
-/// Begins of lines that `frr-reload.py` never takes away, although they can be.
+/// Begins of lines that a command of their own takes away; `frr-reload.py` leaves `password`.
 const PASSWORDS: [&str; 2] = ["password ", "enable password "];
-/// Begins of lines that `frr-reload.py` never takes away, and nothing else does.
-const LASTING: [&str; 6] = ["agentx", "frr version", "frr defaults", "username ", "line vty", "service integrated-vtysh-config"];
+/// Begins of lines that `frr-reload.py` never takes away, with all that stands below them, and nothing else does.
+const LASTING: [&str; 6] = ["agentx", "frr version", "frr defaults", "username", "line vty", "service integrated-vtysh-config"];
+
+/// Could FRR take a line for one that lasts? Each word may be shortened.
+fn may_last(line: &str) -> bool {
+    let line = line.trim_start();
+    let words: Vec<&str> = line.strip_prefix("no ").unwrap_or(line).split_whitespace().collect();
+    LASTING.iter().any(|lasting| {
+        let mut known = lasting.split(' ');
+        words.len() >= known.clone().count() && words.iter().zip(&mut known).all(|(word, known)| known.starts_with(word))
+    })
+}
 
 impl Tree {
     /// The first line that one of both configurations of FRR has alone and that no reload could take away: `frr-reload.py` leaves such lines.
     pub fn lasting_difference<'t>(&'t self, other: &'t Self) -> Option<&'t str> {
         let alone = |these: &'t Self, those: &'t Self| {
-            let lines = these.nodes.iter().filter(|node| LASTING.iter().any(|begin| node.line.starts_with(begin)));
-            lines.map(|node| node.line.as_str()).find(|line| !those.nodes.iter().any(|other| other.line == *line))
+            let lasting = these.nodes.iter().filter(|node| may_last(&node.line));
+            lasting.filter(|node| !those.nodes.contains(node)).map(|node| node.line.as_str()).next()
         };
         alone(other, self).or_else(|| alone(self, other))
     }
@@ -63,5 +73,15 @@ mod tests {
         let (one, other) = (Tree::read("hostname r1\nagentx\n"), Tree::read("hostname r2\nline vty\nexit\n"));
         assert_eq!((one.lasting_difference(&other), other.lasting_difference(&one)), (Some("line vty"), Some("agentx")));
         assert_eq!(one.lasting_difference(&Tree::read("agentx\nhostname r2\n")), None);
+        let below = Tree::read("hostname r2\nline vty\n exec-timeout 0 0\nexit\n");
+        assert_eq!(other.lasting_difference(&below), Some("line vty"));
+        for line in ["agent", "usern x nopassword", "line  vty", "no service integrated-vtysh-config", "serv integ", "frr def datacenter"] {
+            assert_eq!(Tree::read("").lasting_difference(&Tree::read(line)), Some(line.trim()));
+        }
+        for line in
+            ["access-list a permit any", "service password-encryption", "log syslog", "ip route 10.0.0.0/8 blackhole", "hostname user"]
+        {
+            assert_eq!(Tree::read("").lasting_difference(&Tree::read(line)), None, "{line}");
+        }
     }
 }
