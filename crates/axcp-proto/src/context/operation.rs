@@ -23,8 +23,17 @@ pub(super) struct OpWrites {
     pub(super) stamp: WriteStamp,
     op: DeltaKind,
     text: Bytes,
+    /// Bytes of the data once unpacked, with the space around the text.
+    unpacked: usize,
     /// Bytes that the writes may add to a tree, at most.
     growth: usize,
+}
+
+/// Change of a tree by an operation, as versions record it.
+pub(super) struct RecordedOp {
+    pub(super) stamp: WriteStamp,
+    /// Data without the space around the text; `None`: there was none.
+    pub(super) data: Option<Bytes>,
 }
 
 impl OpWrites {
@@ -35,7 +44,7 @@ impl OpWrites {
         for op in ops {
             let write = Self::read(op, peer)?;
             let too_large = AxcpError::TooLarge { what: "the unpacked bytes of a patch", most: MOST_UNPACKED };
-            left = left.checked_sub(write.text.len()).ok_or(too_large)?;
+            left = left.checked_sub(write.unpacked).ok_or(too_large)?;
             writes.push(write);
         }
         Ok(writes)
@@ -48,7 +57,7 @@ impl OpWrites {
         let node = if op.node_id.is_empty() { peer.clone() } else { op.node_id.as_str().into() };
         check_id(&node)?;
         let stamp = WriteStamp { ts: op.ts, node };
-        let text = if kind == DeltaKind::Remove { Bytes::new() } else { json_of(&op.data, path.parts().len())? };
+        let (text, unpacked) = if kind == DeltaKind::Remove { (Bytes::new(), 0) } else { json_of(&op.data, path.parts().len())? };
         let mut inside = TextShape::default();
         inside.read(&mut ValueWalk::new(&text), op.path.len());
         if inside.longest > MOST_POINTER {
@@ -56,11 +65,17 @@ impl OpWrites {
         }
         let names: usize = path.parts().iter().map(String::len).sum();
         let growth = most_held(path.parts().len() + inside.members, names + text.len(), stamp.node.len());
-        Ok(Self { path, stamp, op: kind, text, growth })
+        Ok(Self { path, stamp, op: kind, text, unpacked, growth })
     }
 
     pub(super) fn segment(&self) -> &str {
         self.path.segment()
+    }
+
+    /// Gives what a version records of the operation.
+    pub(super) fn into_recorded(self) -> RecordedOp {
+        let Self { stamp, text, unpacked, .. } = self;
+        RecordedOp { stamp, data: (text.len() != unpacked).then(|| pack(text)) }
     }
 
     /// Sums up the growth of the segments, at most.
@@ -149,16 +164,17 @@ pub(super) fn check_id(id: &str) -> Result<(), AxcpError> {
     }
 }
 
-/// Gives the JSON text of data, without space around it.
-fn json_of(data: &[u8], levels: usize) -> Result<Bytes, AxcpError> {
+/// Gives the JSON text of data, without the space around it, and the bytes with that space: unpacking them is what a peer makes us do.
+fn json_of(data: &[u8], levels: usize) -> Result<(Bytes, usize), AxcpError> {
     let text = unpack(data)?;
+    let unpacked = text.len();
     let place =
         json::check(&text, Duplicates::RefuseDeep).map_err(|_| AxcpError::BadDelta("the data is no JSON value, or has a key twice"))?;
     let text = text.get(place).unwrap_or_default();
     if levels + depth(text) > MOST_LEVELS {
         return Err(TOO_DEEP);
     }
-    Ok(Bytes::copy_from_slice(text))
+    Ok((Bytes::copy_from_slice(text), unpacked))
 }
 
 /// Shape of a text whose members become registers.

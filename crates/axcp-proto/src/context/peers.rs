@@ -148,8 +148,8 @@ impl SharedContext {
         }
         let at = self.peer(peer)?;
         at.has_subscribed = true;
-        let asks_again = at.subscriber.is_some();
-        at.subscriber = Some(Subscriber::new(filter, at.retry.replay(now), from, began).owing_answer(asks_again));
+        let subscriber = Subscriber::new(filter, at.retry.replay(now), from, began);
+        at.subscriber = Some(subscriber.in_place_of(at.subscriber.as_ref(), now));
         Ok(())
     }
 
@@ -264,6 +264,9 @@ impl SharedContext {
             return Some(EnvelopePayload::SyncSubscribe(at.follower.subscribe()));
         }
         let subscriber = at.subscriber.as_mut()?;
+        if subscriber.rests(now) {
+            return None;
+        }
         if let Some(mut retry) = subscriber.next_retry() {
             retry.buffered_patches.iter_mut().for_each(|patch| patch.epoch = epoch);
             return Some(EnvelopePayload::Retry(retry));
@@ -272,9 +275,10 @@ impl SharedContext {
         Some(EnvelopePayload::ContextPatch(ContextPatch { epoch, ..patch }))
     }
 
-    /// Gives the time at which a peer is asked again, in milliseconds; `None`: nothing is lacking.
+    /// Gives the time at which a peer is asked again, or sent what waits for its turn, in milliseconds; `None`: nothing waits.
     pub fn due(&self, peer: &str) -> Option<u64> {
-        self.peers.get(peer)?.again.due()
+        let peer = self.peers.get(peer)?;
+        peer.again.due().into_iter().chain(peer.subscriber.as_ref().and_then(Subscriber::due)).min()
     }
 
     fn peer(&mut self, name: &str) -> Result<&mut ContextPeer, AxcpError> {

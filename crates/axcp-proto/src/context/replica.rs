@@ -5,17 +5,18 @@
 //! segment has its bound): a receiver that judged by its own state would lose what another receiver keeps.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::clock::{HybridClock, WriteStamp};
-use super::operation::{OpWrites, check_id, op_of};
+use super::operation::{OpWrites, RecordedOp, check_id, op_of};
 use super::part::parts_of;
 use super::path::ContextPath;
 use super::tree::RegisterNode;
 use crate::error::AxcpError;
-use crate::gzip::{MOST_DATA, pack};
+use crate::gzip::{MOST_DATA, pack, unpacked_len};
 use crate::message::{ContextPatch, DeltaKind, DeltaOp};
 
 /// Bytes of the registers of a segment, removed ones included.
@@ -122,9 +123,11 @@ impl Replica {
         self.check_arrays(at)?;
         let op =
             DeltaOp { op: (*kind).into(), path: (*path).to_owned(), data: pack(data.clone()), ts, node_id: self.node.as_ref().to_owned() };
-        let writes = self.join_all(std::slice::from_ref(&op), &self.node.clone())?;
-        let stamp = writes.into_iter().flatten().next().unwrap_or(WriteStamp { ts, node: self.node.clone() });
-        Ok((stamp, op))
+        let writes = OpWrites::read_all(std::slice::from_ref(&op), &self.node)?;
+        // The caller has copies of the segments, and puts them back if anything is refused.
+        let is_near = self.is_near_bounds(&writes);
+        self.join_writes(&writes, is_near)?;
+        Ok((WriteStamp { ts, node: self.node.clone() }, op))
     }
 
     /// Checks that a write left each segment within its bound, or shorter than before.
@@ -156,35 +159,38 @@ impl Replica {
 
     /// Joins all operations or none, and records those that changed anything.
     fn join(&mut self, patch: &ContextPatch, peer: &Arc<str>) -> Result<u64, AxcpError> {
-        let stamps = self.join_all(&patch.ops, peer)?;
+        let changes = self.join_all(&patch.ops, peer)?;
         let merged = Some(patch.base_version).filter(|base| *base < self.version);
         let before = self.version;
-        for (stamp, op) in stamps.into_iter().zip(&patch.ops).filter_map(|(stamp, op)| Some((stamp?, op))) {
-            self.record(stamp, op, merged, Some(peer.clone()));
+        for (change, op) in changes.into_iter().zip(&patch.ops).filter_map(|(change, op)| Some((change?, op))) {
+            let data = change.data.unwrap_or_else(|| op.data.clone());
+            self.record(change.stamp, &DeltaOp { data, ..op.clone() }, merged, Some(peer.clone()));
         }
         Ok(self.version - before)
     }
 
-    /// Joins all operations to the tree, or none. Gives the stamp of each that changed anything.
-    fn join_all(&mut self, ops: &[DeltaOp], peer: &Arc<str>) -> Result<Vec<Option<WriteStamp>>, AxcpError> {
+    /// Joins all operations to the tree, or none. Gives those that changed anything, as they are recorded.
+    fn join_all(&mut self, ops: &[DeltaOp], peer: &Arc<str>) -> Result<Vec<Option<RecordedOp>>, AxcpError> {
         let writes = OpWrites::read_all(ops, peer)?;
         let before = self.is_near_bounds(&writes).then(|| self.copies(writes.iter().map(OpWrites::segment)));
-        let (mut changing, mut joined) = (Vec::with_capacity(writes.len()), Ok(()));
-        for write in &writes {
-            let held = before.is_some().then(|| self.held_of(write.segment()));
-            changing.push(write.join(&mut self.tree));
-            // After each: a patch that goes over a bound on its way costs that memory.
-            joined = held.map_or(Ok(()), |held| self.check_bounds(write.segment(), held));
-            if joined.is_err() {
-                break;
-            }
-        }
-        if let (Some(before), Err(refused)) = (before, joined) {
+        let joined = self.join_writes(&writes, before.is_some());
+        if let (Some(before), Err(_)) = (before, &joined) {
             self.put_back(before);
             self.full = Some(self.tree.held());
-            return Err(refused);
         }
-        Ok(writes.into_iter().zip(changing).map(|(write, changes)| changes.then_some(write.stamp)).collect())
+        Ok(writes.into_iter().zip(joined?).map(|(write, changes)| changes.then(|| write.into_recorded())).collect())
+    }
+
+    /// Joins writes to the tree up to the first that breaks a bound, and tells of each if any register changed.
+    fn join_writes(&mut self, writes: &[OpWrites], is_near_bounds: bool) -> Result<Vec<bool>, AxcpError> {
+        let mut changing = Vec::with_capacity(writes.len());
+        for write in writes {
+            let held = is_near_bounds.then(|| self.held_of(write.segment()));
+            changing.push(write.join(&mut self.tree));
+            // After each: a patch that goes over a bound on its way costs that memory.
+            held.map_or(Ok(()), |held| self.check_bounds(write.segment(), held))?;
+        }
+        Ok(changing)
     }
 
     /// Joins operations that were admitted before, whatever bound held then.
@@ -345,24 +351,34 @@ impl Replica {
     /// Gives all registers as one patch, which makes an equal replica of an empty one. Removed values are among them. The patch may be
     /// larger than an envelope: [`Replica::snapshot_after`] gives the parts.
     pub fn snapshot(&self) -> ContextPatch {
-        let mut ops = Vec::new();
-        self.tree.below_after(None).for_each(|(name, node)| visit(name, node, &mut ops));
-        ContextPatch { context_id: self.context_id.clone(), ops, ..ContextPatch::default() }
+        ContextPatch { context_id: self.context_id.clone(), ops: self.registers(None, usize::MAX), ..ContextPatch::default() }
     }
 
-    /// Gives the registers of some segments after the segment `after`, and the last of these segments; `None` where there are no more. Segments
-    /// of other times make an equal replica too, once all operations since the first of them are joined.
+    /// Gives some registers after those of the pointer `after`, and the last pointer among them; `None` where there are no more. Registers of
+    /// other times make an equal replica too, once all operations since the first of them are joined.
     pub fn snapshot_after(&self, after: Option<&str>) -> Option<(String, Vec<ContextPatch>)> {
-        let (mut ops, mut last) = (Vec::new(), None);
-        for (name, node) in self.tree.below_after(after) {
-            visit(name, node, &mut ops);
-            last = Some(name);
-            if ops.len() > SOME {
-                break;
-            }
-        }
+        let ops = self.registers(after, SOME);
+        let last = ops.last()?.path.clone();
         let whole = ContextPatch { context_id: self.context_id.clone(), ops, is_part: true, ..ContextPatch::default() };
-        Some((last?.to_owned(), parts_of(whole)))
+        Some((last, parts_of(whole)))
+    }
+
+    /// Gives the registers after a pointer, in operations of about `most` bytes before they are packed. Those of one pointer stay together.
+    fn registers(&self, after: Option<&str>, most: usize) -> Vec<DeltaOp> {
+        let after = after.and_then(|after| ContextPath::read(after).ok());
+        let (mut ops, mut bytes): (Vec<DeltaOp>, usize) = (Vec::new(), 0);
+        // A break is no failure: the rest comes next time.
+        let (ControlFlow::Continue(()) | ControlFlow::Break(())) =
+            self.tree.visit(after.as_ref().map(ContextPath::parts), &mut Vec::new(), &mut |path, write| {
+                if bytes >= most && ops.last().is_some_and(|last| last.path != ContextPath::write(path)) {
+                    return ControlFlow::Break(());
+                }
+                let op = op_of(path, write);
+                bytes = bytes.saturating_add(size_of::<DeltaOp>() + op.path.len() + unpacked_len(&op.data) + op.node_id.len());
+                ops.push(op);
+                ControlFlow::Continue(())
+            });
+        ops
     }
 
     /// Makes the replica of a snapshot and its version, after a restart.
@@ -409,12 +425,8 @@ fn length(segment: Option<&RegisterNode>) -> usize {
     out.len()
 }
 
-/// Operations after which a part of a snapshot is long enough.
-const SOME: usize = 512;
-
-fn visit(name: &str, node: &RegisterNode, ops: &mut Vec<DeltaOp>) {
-    node.visit(&mut vec![name], &mut |path, write| ops.push(op_of(path, write)));
-}
+/// Bytes of operations after which a part of a snapshot is long enough: packing them keeps readers waiting.
+const SOME: usize = 1024 * 1024;
 
 /// Memory of a version, in bytes: four texts in allocations of their own, and a shared one.
 fn size(made: &ContextVersion) -> usize {

@@ -24,12 +24,19 @@ pub(super) struct Subscriber {
     began: u64,
     /// The peer asked on a living connection, and is told even that there is nothing more.
     owes_answer: bool,
+    /// Time before which nothing is sent: each subscription may make a snapshot begin anew.
+    starts: u64,
+    /// The start is not reached yet.
+    rests: bool,
 }
+
+/// Milliseconds between the starts of two subscriptions of a peer, on one connection.
+pub(super) const BETWEEN_STARTS: u64 = 1_000;
 
 /// A snapshot on its way.
 #[derive(Debug, Clone)]
 struct SentSnapshot {
-    /// Segment sent last.
+    /// Pointer to the registers sent last.
     after: Option<String>,
     /// Version of the whole.
     version: u64,
@@ -51,12 +58,36 @@ impl Subscriber {
         let (retries, sent) = replayed(retries, from);
         // Patches were kept without a filter.
         let (retries, sent) = if filter.is_open() { (retries, sent) } else { (VecDeque::new(), from) };
-        Self { filter, retries, gap: None, snapshot: None, parts: VecDeque::new(), waits: false, sent, began, owes_answer: false }
+        Self {
+            filter,
+            retries,
+            gap: None,
+            snapshot: None,
+            parts: VecDeque::new(),
+            waits: false,
+            sent,
+            began,
+            owes_answer: false,
+            starts: 0,
+            rests: false,
+        }
     }
 
-    /// Makes the subscriber owe an answer, though there be nothing to send.
-    pub(super) fn owing_answer(self, owes_answer: bool) -> Self {
-        Self { owes_answer, ..self }
+    /// Takes the place of an earlier subscription on the same connection: waits for its turn, and answers even when there is nothing to send.
+    pub(super) fn in_place_of(self, earlier: Option<&Self>, now: u64) -> Self {
+        let starts = earlier.map_or(now, |earlier| if earlier.rests { earlier.starts } else { now.max(earlier.starts + BETWEEN_STARTS) });
+        Self { owes_answer: earlier.is_some(), starts, rests: starts > now, ..self }
+    }
+
+    /// Tells if nothing is sent yet.
+    pub(super) fn rests(&mut self, now: u64) -> bool {
+        self.rests = now < self.starts;
+        self.rests
+    }
+
+    /// Gives the time of a start that is waited for.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.rests.then_some(self.starts)
     }
 
     /// Gives the last version sent.
@@ -117,11 +148,11 @@ impl Subscriber {
         let context_id = replica.context_id().to_owned();
         // The last part has no operations, and makes the version known.
         let last = ContextPatch { context_id, ..ContextPatch::default() };
-        let Some((segment, parts)) = replica.snapshot_after(snapshot.after.as_deref()) else {
+        let Some((last_sent, parts)) = replica.snapshot_after(snapshot.after.as_deref()) else {
             self.parts.push_back(last);
             return;
         };
-        snapshot.after = Some(segment);
+        snapshot.after = Some(last_sent);
         let filter = &self.filter;
         self.parts.extend(parts.into_iter().map(|mut part| {
             part.ops.retain(|op| filter.admits(op));

@@ -5,7 +5,7 @@
 //! object of each level above, by the same rule.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use super::ages::{AGE, NodeAges, WIDE};
@@ -308,19 +308,43 @@ impl RegisterNode {
         out.push(b'}');
     }
 
-    /// Visits the writes that make this node and all below, each with the names that lead there.
-    pub(super) fn visit<'a>(&'a self, path: &mut Vec<&'a str>, visit: &mut impl FnMut(&[&str], RegisterWrite<'_>)) {
+    /// Visits the writes that make this node and all below, each with the names that lead there, until the visitor breaks off. `after`: names
+    /// that lead to the last node visited before, whose own writes are left out, and so is all that came before; `None`: nothing is left out.
+    pub(super) fn visit<'a>(
+        &'a self,
+        after: Option<&[String]>,
+        path: &mut Vec<&'a str>,
+        visit: &mut impl FnMut(&[&str], RegisterWrite<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut last = None;
+        match after.map(<[String]>::split_first) {
+            None => self.visit_own(path, visit)?,
+            Some(None) => {}
+            Some(Some((name, rest))) => {
+                last = Some(name.as_str());
+                if let Some((name, node)) = self.below.get_key_value(name.as_str()) {
+                    path.push(name);
+                    node.visit(Some(rest), path, visit)?;
+                    path.pop();
+                }
+            }
+        }
+        for (name, node) in self.below_after(last) {
+            path.push(name);
+            node.visit(None, path, visit)?;
+            path.pop();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn visit_own(&self, path: &[&str], visit: &mut impl FnMut(&[&str], RegisterWrite<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         if let Some(cover) = self.cover.as_ref().filter(|cover| self.last.as_ref().is_none_or(|(last, _)| last > *cover)) {
-            visit(path, RegisterWrite { stamp: cover, value: &RegisterValue::Removed, is_cover: true });
+            visit(path, RegisterWrite { stamp: cover, value: &RegisterValue::Removed, is_cover: true })?;
         }
         if let Some((stamp, value)) = &self.last {
             let is_cover = *value != RegisterValue::Object || self.cover.as_ref() == Some(stamp);
-            visit(path, RegisterWrite { stamp, value, is_cover });
+            visit(path, RegisterWrite { stamp, value, is_cover })?;
         }
-        for (name, node) in &self.below {
-            path.push(name);
-            node.visit(path, visit);
-            path.pop();
-        }
+        ControlFlow::Continue(())
     }
 }

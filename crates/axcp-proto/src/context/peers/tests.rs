@@ -3,6 +3,7 @@ use prost::Message as _;
 
 use super::*;
 use crate::context::again::PAUSES;
+use crate::context::subscriber::BETWEEN_STARTS;
 use crate::envelope::{MOST_FILTER, MOST_OPS};
 
 mod asking;
@@ -178,8 +179,8 @@ fn xc_12_a_filter_lets_through_what_it_names() {
     assert_eq!(other.replica().json(), r#"{"user":{"a":1,"intent":3}}"#);
     assert_eq!(other.progress("one").known, 3);
     let wish = SyncSubscribe { tags: vec!["b".into()], ..SyncSubscribe::default() };
-    one.subscribe("other", wish, 0).unwrap();
-    settle(&mut one, &mut other, ("one", "other"), 0);
+    one.subscribe("other", wish, BETWEEN_STARTS).unwrap();
+    settle(&mut one, &mut other, ("one", "other"), BETWEEN_STARTS);
     assert_eq!(other.replica().json(), r#"{"shared":{"b":2},"user":{"a":1,"intent":3}}"#);
 }
 

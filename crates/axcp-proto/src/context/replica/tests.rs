@@ -9,6 +9,8 @@ use crate::context::tree::RegisterValue;
 use crate::envelope::MOST_OPS;
 use crate::gzip::MOST_UNPACKED;
 
+mod batches;
+
 const WALL: u64 = 1_000_000;
 
 fn op(kind: DeltaKind, path: &str, data: &str, ts: u64, node: &str) -> DeltaOp {
@@ -433,25 +435,6 @@ fn xc_14_versions_not_on_the_disk_are_never_forgotten() {
     assert_eq!(replica.between(0, 199).count(), 199);
     replica.note_kept(199);
     assert!(replica.range(0, 1).is_err() && replica.journal_bytes <= MOST_JOURNAL);
-}
-
-#[test]
-fn xc_12_a_snapshot_comes_in_parts_that_fit() {
-    let mut replica = replica();
-    for at in 0..12_u64 {
-        let members: Vec<String> = (0..400).map(|name| format!("\"m{name}\":{name}")).collect();
-        let whole = format!("{{{}}}", members.join(","));
-        replica.apply(&patch(vec![op(DeltaKind::Add, &format!("/s{}/p{at}", at % 2), &whole, at + 1, "x")]), "peer", WALL).unwrap();
-    }
-    let (mut after, mut other) = (None, Replica::new("c", "other").unwrap());
-    while let Some((last, parts)) = replica.snapshot_after(after.as_deref()) {
-        for part in parts {
-            assert!(part.ops.len() <= MOST_OPS && part.is_part);
-            other.apply(&part, "peer", WALL).unwrap();
-        }
-        after = Some(last);
-    }
-    assert_eq!(other.snapshot(), replica.snapshot());
 }
 
 /// Gives the resident memory of the process, in bytes.

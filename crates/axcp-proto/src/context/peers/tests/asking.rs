@@ -85,3 +85,16 @@ fn xc_11_the_timely_part_of_a_patch_is_known() {
     assert_eq!((one.replica().json().as_ref(), one.progress("other").known), (b"{\"a\":1,\"b\":1}".as_slice(), 1));
     assert_eq!(asked_from(one.next("other", PAUSES[0]).as_ref()), Some(1));
 }
+
+#[test]
+fn xc_12_repeated_subscriptions_start_once_a_second() {
+    let mut one = shared("one", &["other"]);
+    write(&mut one, "/a", "1", 0);
+    let mut sent = Vec::new();
+    for now in (0..3_500).step_by(100) {
+        one.subscribe("other", SyncSubscribe::default(), now).unwrap();
+        sent.extend(one.next("other", now).map(|_| now));
+        assert!(one.due("other").is_none_or(|due| due > now), "the writer is told when to go on");
+    }
+    assert_eq!(sent, [0, 1_000, 2_000, 3_000]);
+}
