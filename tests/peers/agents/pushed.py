@@ -14,6 +14,8 @@ from install import venv_bin
 
 ASKS = ("--skill", "old__test_input_required_result_elicitation")
 SECRET = {"token": "canary-of-a-client", "authentication": {"scheme": "Bearer", "credentials": "canary-of-a-receiver"}}
+# Time in which a receiver that failed once or twice is tried again, and some more.
+AGAIN = 8
 WAITS, ENDED = "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"
 
 
@@ -34,6 +36,9 @@ def run(report):
             jobs.append((name, lambda n=name, b=binding: kept(report, n, asker(gateway, b), receiver.url)))
             jobs.append((name, lambda n=name, b=binding: by_script(report, n, script_asker(gateway, b), receiver, b)))
         jobs.append(("agents/pushed", lambda: retried(report, ask, receiver)))
+        jobs.append(("agents/pushed", lambda: asked_twice(report, ask, receiver)))
+        closing = gate(stack, "closing", [receiver.url])
+        jobs.append(("agents/pushed", lambda: shut_down(report, closing, asker(closing, "JSONRPC"), receiver)))
         jobs.append(("agents/pushed", lambda: bounded(report, ask, receiver)))
         jobs.append(("agents/pushed", lambda: elsewhere(report, ask, anywhere, receiver)))
         with ThreadPoolExecutor(len(jobs)) as pool:
@@ -123,11 +128,49 @@ def by_script(report, name, ask, receiver, binding):
 
 def retried(report, ask, receiver):
     """A receiver that is busy is tried again, one that is gone is not, and nobody is followed elsewhere."""
-    for path, count in {"/busy": 2, "/gone": 1, "/moved": 1}.items():
-        task = ask("send", *ASKS, "--push", json.dumps({"url": receiver.url + path}))["task"]["id"]
-        report.equal(f"agents/pushed: {path} is tried {count} times", states(receiver.wait(path, count)), [WAITS] * count)
+    counts = {"/busy": 2, "/gone": 1, "/moved": 1}
+    tasks = [ask("send", *ASKS, "--push", json.dumps({"url": receiver.url + path}))["task"]["id"] for path in counts]
+    for path, count in counts.items():
+        receiver.wait(path, count)
+    time.sleep(AGAIN)
+    for path, count in counts.items():
+        report.equal(f"agents/pushed: {path} is tried {count} times", states(receiver.lines(path)), [WAITS] * count)
+    for task in tasks:
         ask("cancel", "--task", task)
     report.equal("agents/pushed: nobody is followed elsewhere", receiver.lines("/elsewhere"), [])
+
+
+def asked_twice(report, ask, receiver):
+    """Each question of a task is told, also a second one."""
+    task = ask("send", "--skill", "old__test_input_required_result_multi_round", "--push", json.dumps({"url": receiver.url + "/twice"}))["task"]["id"]
+    receiver.wait("/twice", 1)
+    ask("send", "--task", task, "--arguments", '{"name": "Ann"}')
+    until = time.monotonic() + 20
+    while (told := states(receiver.lines("/twice"))).count(WAITS) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    report.equal("agents/pushed: a second question is told", told.count(WAITS), 2)
+    [config] = ask("push-list", "--task", task)["configs"]
+    report.equal("agents/pushed: a wish without an id has that of its task", config["id"], task)
+    refused = ask("send", "--task", task, "--text", "", "--arguments", "[]", "--push", json.dumps({"url": receiver.url + "/refused"}))
+    report.check("agents/pushed: a message that is no answer is refused", refused.get("refused"), refused)
+    report.equal("agents/pushed: and its wish replaces none", ask("push-list", "--task", task)["configs"], [config])
+    done = ask("send", "--task", task, "--arguments", '{"color": "green"}')["task"]
+    report.equal("agents/pushed: the task ends", done["status"]["state"], ENDED)
+    late = ask("push-create", "--task", task, "--push", json.dumps({"url": receiver.url + "/late"}))
+    report.equal("agents/pushed: a task that has ended takes no wish", late.get("refused"), "UnsupportedOperationError")
+    report.equal("agents/pushed: a refused wish is told nothing", receiver.lines("/refused") + receiver.lines("/late"), [])
+
+
+def shut_down(report, gateway, ask, receiver):
+    """A wish whose tries are still to come is told nothing more once the section is gone."""
+    ask("send", *ASKS, "--push", json.dumps({"url": receiver.url + "/never"}))
+    report.equal("agents/pushed: a receiver out of order is tried", states(receiver.wait("/never", 1)), [WAITS])
+    file = Path(gateway.home.dir, "banyan.toml")
+    file.write_text("".join(line for line in file.read_text().splitlines(True) if not line.startswith(("[agent]", "url = ", "push = "))))
+    gateway.told("reload", "--config", str(file))
+    before = len(receiver.lines("/never"))
+    time.sleep(AGAIN)
+    report.equal("agents/pushed: and no more once the section is gone", len(receiver.lines("/never")), before)
 
 
 def taken(report, gateway, ask, receiver):

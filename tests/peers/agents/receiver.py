@@ -3,7 +3,7 @@
     receiver.py PORT FILE
 
 Each notification is a line of FILE: its path, what it showed of itself, and what the SDK read. Below `/busy` the first is answered with 503,
-below `/moved` each with an address elsewhere, and below `/gone` each with 410.
+below `/never` each, below `/moved` each with an address elsewhere, and below `/gone` each with 410.
 """
 import json
 import sys
@@ -33,7 +33,8 @@ def application(path):
             return Response(status_code=410)
         is_first = request.url.path not in seen
         seen.add(request.url.path)
-        return Response(status_code=503 if is_first and request.url.path.startswith("/busy") else 204)
+        is_busy = is_first and request.url.path.startswith("/busy") or request.url.path.startswith("/never")
+        return Response(status_code=503 if is_busy else 204)
 
     return Starlette(routes=[Route("/{rest:path}", take, methods=["POST"])])
 

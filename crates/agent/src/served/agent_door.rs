@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent_proto::served::incoming::{SentMessage, SentPurpose};
 use agent_proto::served::push::{PushName, PushWish, write_list};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
-use agent_proto::served::written::{ServedCard, TaskEnd};
+use agent_proto::served::written::ServedCard;
 use agent_proto::task::TaskState;
 use banyan_model::{Era, Principal};
 use bytes::Bytes;
@@ -33,7 +33,7 @@ use tokio::sync::watch;
 
 use crate::served::life::KeptLife;
 use crate::served::operation::{AgentOperation, PushOperation, REST};
-use crate::served::push::{PreparedPush, Pushes};
+use crate::served::push::{NamedPush, Pushes};
 use crate::served::run::TaskRun;
 use crate::served::section::AgentSettings;
 use crate::served::skills::skills;
@@ -265,7 +265,9 @@ impl AgentDoor {
                 let wish = PushWish::read(wish)?;
                 let task = path.or_else(|| wish.task.clone()).unwrap_or_default();
                 self.tasks.size(owner, &task)?;
-                self.prepared(owner, wish)?.begin(&self.tasks, owner, &task, held)?
+                let (kept, push) = self.pushes.prepare(owner, wish)?.named(&task);
+                let state = self.tasks.add_push(owner, &task, kept)?;
+                push.begin(&self.tasks, owner, held, state)
             }
             PushOperation::Get(name) => {
                 let PushName { task, id } = name?;
@@ -282,10 +284,6 @@ impl AgentDoor {
         Ok(ServedAnswer::Raw(raw))
     }
 
-    fn prepared(&self, owner: &Principal, wish: PushWish) -> Result<PreparedPush, ClientRefusal> {
-        self.pushes.prepare(owner, wish)
-    }
-
     /// Begins or goes on with a task: its id, its states, and a flag for a call set in motion by the message.
     fn send(
         &self,
@@ -296,21 +294,28 @@ impl AgentDoor {
     ) -> Result<(String, watch::Receiver<TaskState>, bool), ClientRefusal> {
         let owner = &caller.principal;
         let work = self.life.begin_work(matches!(sent.purpose, SentPurpose::Begins(_)))?;
-        let push = sent.push.map(|wish| self.prepared(owner, wish)).transpose()?;
-        let notify = |task: &str| push.map_or(Ok(()), |push| push.begin(&self.tasks, owner, task, pushes).map(drop));
+        let push = sent.push.map(|wish| self.pushes.prepare(owner, wish)).transpose()?;
+        let notify = |push: NamedPush, state: &watch::Receiver<TaskState>| push.begin(&self.tasks, owner, pushes, state.clone());
         let begun = match sent.purpose {
             SentPurpose::Begins(call) => {
                 let begun = self.tasks.begin(owner, sent.context, call)?;
-                if let Err(refusal) = notify(&begun.id) {
-                    self.tasks.rest(&begun.id, TaskEnd { state: TaskState::Failed, words: Some(refusal.to_string()), artifacts: None });
-                    return Err(refusal);
+                if let Some((kept, push)) = push.map(|push| push.named(&begun.id)) {
+                    let state = self.tasks.add_push(owner, &begun.id, kept).inspect_err(|_| self.tasks.drop_unbegun(&begun.id))?;
+                    notify(push, &state);
                 }
                 begun
             }
             SentPurpose::GoesOn(onward) => {
                 let id = onward.task.clone();
-                self.tasks.size(owner, &id).and_then(|_| notify(&id))?;
-                match self.tasks.go_on(owner, onward)? {
+                let gone_on = match push.map(|push| push.named(&id)) {
+                    Some((kept, push)) => {
+                        let gone_on = self.tasks.go_on_told(owner, onward, kept)?;
+                        notify(push, gone_on.state());
+                        gone_on
+                    }
+                    None => self.tasks.go_on(owner, onward)?,
+                };
+                match gone_on {
                     Onward::Begun(begun) => begun,
                     Onward::Answered(state) => return Ok((id, state, true)),
                     Onward::Waits(state) => return Ok((id, state, false)),

@@ -12,3 +12,4 @@ pub mod shelf;
 pub mod skills;
 pub mod streams;
 pub mod tasks;
+pub mod wishes;

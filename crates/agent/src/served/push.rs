@@ -1,7 +1,7 @@
 //! Notifications of tasks by HTTP, to addresses of the clients' choice within those of the operator. Keeps no queue: a receiver that is away
 //! misses states between two tries, and hears of the last. Reads no answer beyond its status.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use door::held::HeldEntry;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, redirect};
-use runtime::random;
 use runtime::reach::Reach;
 use runtime::tls::Connector;
 use rustls::ClientConfig;
 use tokio::sync::watch;
 
 use crate::served::section::{AgentSettings, PushScope};
+use crate::served::shelf::TaskTurn;
 use crate::served::streams::{StreamPlace, TaskStreams};
 use crate::served::tasks::Tasks;
 
@@ -29,7 +29,7 @@ use crate::served::tasks::Tasks;
 const TOKEN: &str = "x-a2a-notification-token";
 /// Longest time for a try.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Waits before the next tries. The state is given up after the last.
+/// Waits before the next tries of a turn, which is given up after the last.
 const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 
 /// Notifications of all tasks.
@@ -43,9 +43,20 @@ pub struct Pushes {
 /// A wish with its place and its way, before its task is known.
 pub struct PreparedPush {
     entrance: Arc<Entrance>,
-    place: StreamPlace,
+    place: Arc<StreamPlace>,
     wish: PushWish,
+    /// Addresses open to the wish, for as long as the configuration says the same.
+    reach: Reach,
     client: Client,
+}
+
+/// A wish with the name of its task, before its notifications begin.
+pub struct NamedPush {
+    push: PreparedPush,
+    name: PushName,
+    /// The wish as its client reads it.
+    written: String,
+    stop: Cancel,
 }
 
 /// A wish of a task. Its end ends the notifications.
@@ -95,69 +106,95 @@ impl Pushes {
                 "This gate sends no notifications to the `url`: whoever runs it lists the addresses in `push` of its section `[agent]`.";
             ClientRefusal::new(RefusalReason::InvalidParams, text)
         })?;
-        let place = self.places.place(owner)?;
+        let place = Arc::new(self.places.place(owner)?);
         let builder = Client::builder().redirect(redirect::Policy::none()).no_proxy().timeout(PATIENCE).pool_max_idle_per_host(0);
         let builder = match self.connector.tls() {
             Ok(tls) => builder.tls_backend_preconfigured(ClientConfig::clone(&tls)),
             Err(_) => builder,
         };
-        let client = builder.dns_resolver(Arc::new(ReachedNames(reach))).build().map_err(|error| {
-            tracing::error!(%error, "notifications of a task can't be sent");
-            ClientRefusal::new(RefusalReason::Crowded, "This gate can't send notifications now; try again later.")
-        })?;
-        Ok(PreparedPush { entrance: Arc::clone(&self.entrance), place, wish, client })
+        let client =
+            builder.dns_resolver(Arc::new(ReachedNames { reach: reach.clone(), place: Arc::clone(&place) })).build().map_err(|error| {
+                tracing::error!(%error, "notifications of a task can't be sent");
+                ClientRefusal::new(RefusalReason::Crowded, "This gate can't send notifications now; try again later.")
+            })?;
+        Ok(PreparedPush { entrance: Arc::clone(&self.entrance), place, wish, reach, client })
     }
 }
 
 impl PreparedPush {
-    /// Begins the notifications of a task, and gives the wish as its client reads it.
-    pub fn begin(self, tasks: &Arc<Tasks>, owner: &Principal, task: &str, held: HeldEntry) -> Result<String, ClientRefusal> {
-        let name = PushName { task: task.to_owned(), id: self.wish.id.clone().unwrap_or_else(random::token) };
+    /// Names the wish for its task, and gives what the task keeps. A wish without an id of its own has the id of the task.
+    pub fn named(self, task: &str) -> (KeptPush, NamedPush) {
+        let name = PushName { task: task.to_owned(), id: self.wish.id.clone().unwrap_or_else(|| task.to_owned()) };
         let (written, stop) = (self.wish.write(&name), Cancel::default());
         let size = self.wish.size() + written.len() + name.id.len();
-        let kept = KeptPush::new(name.id, written.clone(), size, &stop);
-        let state = tasks.add_push(owner, task, kept)?;
-        let notices = TaskNotices { push: self, owner: owner.clone(), task: name.task, tasks: Arc::clone(tasks), state };
+        let kept = KeptPush::new(name.id.clone(), written.clone(), size, &stop);
+        (kept, NamedPush { push: self, name, written, stop })
+    }
+}
+
+impl NamedPush {
+    /// Begins the notifications, and gives the wish as its client reads it.
+    pub fn begin(self, tasks: &Arc<Tasks>, owner: &Principal, held: HeldEntry, state: watch::Receiver<TaskState>) -> String {
+        let Self { push, name, written, stop } = self;
+        let notices = TaskNotices { push, owner: owner.clone(), task: name.task.clone(), tasks: Arc::clone(tasks), state };
+        let tasks = Arc::clone(tasks);
         tokio::spawn(async move {
-            tokio::select! {
+            let told = tokio::select! {
                 biased;
-                () = held.revoked() => {}
-                () = stop.cancelled() => {}
-                _ = notices.follow() => {}
+                _ = held.over() => None,
+                () = stop.cancelled() => None,
+                told = notices.follow() => told,
+            };
+            if told.is_none() {
+                tasks.end_push(&name, &stop);
             }
         });
-        Ok(written)
+        written
     }
 }
 
 impl TaskNotices {
-    /// Tells each change of the state, to the end of the task. `None`: the task is gone.
+    /// Tells each turn, to the end of the task. `None`: the task is gone, or nothing may be sent any more.
     async fn follow(mut self) -> Option<()> {
-        let (mut told, mut waits) = (TaskState::Working, AGAIN.into_iter());
+        let first = self.tasks.turn(&self.owner, &self.task).ok()?;
+        let mut told = (first.state == TaskState::Working).then_some(first);
+        while !told.is_some_and(|told| told.state.is_final()) {
+            self.moved_from(told).await?;
+            told = Some(self.tell().await?);
+        }
+        Some(())
+    }
+
+    /// Waits for another turn than `told`. Steps are none.
+    async fn moved_from(&mut self, told: Option<TaskTurn>) -> Option<()> {
         loop {
-            let now = *self.state.borrow_and_update();
-            if now != told {
-                let outcome = self.try_once().await?;
-                if let (TryOutcome::Failed, Some(wait)) = (outcome, waits.next()) {
-                    drop(tokio::time::timeout(wait, self.state.changed()).await);
-                    continue;
-                }
-                (told, waits) = (now, AGAIN.into_iter());
-            }
-            if told.is_final() {
+            self.state.borrow_and_update();
+            if Some(self.tasks.turn(&self.owner, &self.task).ok()?) != told {
                 return Some(());
             }
             self.state.changed().await.ok()?;
         }
     }
 
+    /// Tells the task as it is until the receiver has it, or is given up; a turn meanwhile is tried as often as the first. Gives the last turn.
+    async fn tell(&mut self) -> Option<TaskTurn> {
+        let mut waits = AGAIN.into_iter();
+        loop {
+            let (turn, outcome) = self.try_once().await?;
+            let (TryOutcome::Failed, Some(wait)) = (outcome, waits.next()) else { return Some(turn) };
+            if tokio::time::timeout(wait, self.moved_from(Some(turn))).await.is_ok() {
+                waits = AGAIN.into_iter();
+            }
+        }
+    }
+
     /// Sends the task as it is now. `None`: there is nobody to send it to any more.
-    async fn try_once(&self) -> Option<TryOutcome> {
-        let PreparedPush { entrance, place, wish, client } = &self.push;
-        // The operator may have taken the address away meanwhile.
-        scope(entrance).reach(&wish.url)?;
+    async fn try_once(&self) -> Option<(TaskTurn, TryOutcome)> {
+        let PreparedPush { entrance, place, wish, reach, client } = &self.push;
         let _room = place.room(self.tasks.size(&self.owner, &self.task).ok()?).await?;
-        let task = self.tasks.find(&self.owner, &self.task).ok()?;
+        // The operator may have taken the address away meanwhile, or opened less of the network to it.
+        scope(entrance).reach(&wish.url).filter(|now| now == reach)?;
+        let (task, turn) = self.tasks.at_turn(&self.owner, &self.task).ok()?;
         let mut request = client.post(wish.url.clone()).header(CONTENT_TYPE, "application/json");
         for (field, value) in [(TOKEN, wish.token.clone()), (AUTHORIZATION.as_str(), wish.authorization())] {
             if let Some(value) = value {
@@ -169,11 +206,11 @@ impl TaskNotices {
             Ok(answer) => answer.status(),
             Err(error) => {
                 tracing::debug!(error = %error.without_url(), "a notification of a task did not arrive");
-                return Some(TryOutcome::Failed);
+                return Some((turn, TryOutcome::Failed));
             }
         };
         let is_worth_another = status.is_server_error() || matches!(status.as_u16(), 408 | 429);
-        Some(if is_worth_another { TryOutcome::Failed } else { TryOutcome::Over })
+        Some((turn, if is_worth_another { TryOutcome::Failed } else { TryOutcome::Over }))
     }
 }
 
@@ -183,14 +220,25 @@ fn scope(entrance: &Entrance) -> PushScope {
 }
 
 /// Addresses of names, within a reach.
-struct ReachedNames(Reach);
+struct ReachedNames {
+    reach: Reach,
+    /// Place of the notifications, which a look-up holds to its real end.
+    place: Arc<StreamPlace>,
+}
 
 impl Resolve for ReachedNames {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0.clone();
+        let (reach, place) = (self.reach.clone(), Arc::clone(&self.place));
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let within: Vec<SocketAddr> = found.filter(|address| reach.allows(address.ip())).collect();
+            let name = name.as_str().to_owned();
+            let permits = place.lookup().await.ok_or("the gate ends")?;
+            // No thread can be taken from a look-up that a patient name server holds: others wait for their permits elsewhere.
+            let found = tokio::task::spawn_blocking(move || {
+                let found = (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
+                drop((permits, place));
+                found
+            });
+            let within: Vec<SocketAddr> = found.await??.into_iter().filter(|address| reach.allows(address.ip())).collect();
             if within.is_empty() {
                 return Err("every address of the name is out of reach".into());
             }
@@ -201,13 +249,15 @@ impl Resolve for ReachedNames {
 
 #[cfg(test)]
 mod tests {
+    use banyan_model::PrincipalKind;
     use url::Url;
 
     use super::*;
 
     #[tokio::test]
     async fn a_name_leads_no_further_than_its_reach() {
-        let resolve = |reach: Reach| ReachedNames(reach).resolve("localhost".parse().unwrap());
+        let place = Arc::new(Arc::new(TaskStreams::default()).place(&Principal::new(PrincipalKind::Token, "a")).unwrap());
+        let resolve = |reach| ReachedNames { reach, place: Arc::clone(&place) }.resolve("localhost".parse().unwrap());
         let refused = resolve(Reach::public()).await.err().unwrap();
         assert!(refused.to_string().contains("out of reach"), "{refused}");
         let listed = Url::parse("http://localhost:8000").unwrap();

@@ -34,6 +34,8 @@ pub struct KeptTask {
     pub pushes: Vec<KeptPush>,
     /// The state, for those who wait for another.
     pub moved: watch::Sender<TaskState>,
+    /// Count of the turns to another state, or to another wait. Steps are none.
+    pub turns: u64,
     /// Number of the last change; the shelf sets it.
     number: u64,
 }
@@ -41,7 +43,12 @@ pub struct KeptTask {
 impl KeptTask {
     /// Makes a working task.
     pub fn new(owner: Principal, task: ServedTask, call: SkillCall, moved: watch::Sender<TaskState>) -> Self {
-        Self { owner, task, call, cancel: Cancel::default(), rests: None, answered: None, pushes: Vec::new(), moved, number: 0 }
+        Self { owner, task, call, cancel: Cancel::default(), rests: None, answered: None, pushes: Vec::new(), moved, turns: 0, number: 0 }
+    }
+
+    /// Turn at which the task is.
+    pub fn turn(&self) -> TaskTurn {
+        TaskTurn { state: self.task.state, count: self.turns }
     }
 
     /// Counts the bytes that the task holds.
@@ -49,6 +56,13 @@ impl KeptTask {
         let pushes: usize = self.pushes.iter().map(|push| push.size).sum();
         self.task.size() + self.call.skill.len() + self.call.arguments.len() + pushes
     }
+}
+
+/// A state of a task, told apart from the same state later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskTurn {
+    pub state: TaskState,
+    count: u64,
 }
 
 /// Tasks of all callers.

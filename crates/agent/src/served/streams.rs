@@ -16,7 +16,7 @@ use bytes::Bytes;
 use call::words::pour::BrokenOff;
 use door::held::HeldEntry;
 use http_body::{Body, Frame};
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::served::tasks::Tasks;
@@ -27,6 +27,9 @@ const MOST: usize = 1_024;
 /// Most bytes of tasks and events that all streams hold at a time, and those of a caller, in KiB.
 const ROOM: usize = 64 << 10;
 const ROOM_OF_CALLER: usize = ROOM / 4;
+/// Most look-ups of names at a time, and those of a caller: each takes a thread for as long as a name server likes.
+const LOOKUPS: usize = 8;
+const LOOKUPS_OF_CALLER: usize = 2;
 /// Copies of a task in the making of its events: the task, its parts, the event.
 const COPIES: usize = 3;
 /// Bytes handed to a connection at a time.
@@ -41,6 +44,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub struct TaskStreams {
     open: Mutex<HashMap<Principal, CallerStreams>>,
     room: Semaphore,
+    lookups: Arc<Semaphore>,
     /// Time for a client to read an event before it is given up, and more for each piece.
     patience: Duration,
     per_piece: Duration,
@@ -50,6 +54,7 @@ pub struct TaskStreams {
 struct CallerStreams {
     count: usize,
     room: Arc<Semaphore>,
+    lookups: Arc<Semaphore>,
 }
 
 /// Place of an open stream, until dropped.
@@ -58,6 +63,7 @@ pub struct StreamPlace {
     owner: Principal,
     /// Room of the owner.
     own: Arc<Semaphore>,
+    own_lookups: Arc<Semaphore>,
 }
 
 /// A task to be followed.
@@ -85,7 +91,13 @@ impl Body for StreamedBody {
 
 impl Default for TaskStreams {
     fn default() -> Self {
-        Self { open: Mutex::default(), room: Semaphore::new(ROOM), patience: STALLED, per_piece: PER_PIECE }
+        Self {
+            open: Mutex::default(),
+            room: Semaphore::new(ROOM),
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+            patience: STALLED,
+            per_piece: PER_PIECE,
+        }
     }
 }
 
@@ -97,10 +109,18 @@ impl TaskStreams {
         if own >= MOST_OF_CALLER || open.values().map(|one| one.count).sum::<usize>() >= MOST {
             return Err(ClientRefusal::new(RefusalReason::Crowded, "Too many streams are open: end one, or ask for the task instead."));
         }
-        let of_caller = || CallerStreams { count: 0, room: Arc::new(Semaphore::new(ROOM_OF_CALLER)) };
+        let of_caller = || {
+            let [room, lookups] = [ROOM_OF_CALLER, LOOKUPS_OF_CALLER].map(|most| Arc::new(Semaphore::new(most)));
+            CallerStreams { count: 0, room, lookups }
+        };
         let own = open.entry(owner.clone()).or_insert_with(of_caller);
         own.count += 1;
-        Ok(StreamPlace { streams: Arc::clone(self), owner: owner.clone(), own: Arc::clone(&own.room) })
+        Ok(StreamPlace {
+            streams: Arc::clone(self),
+            owner: owner.clone(),
+            own: Arc::clone(&own.room),
+            own_lookups: Arc::clone(&own.lookups),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Principal, CallerStreams>> {
@@ -188,6 +208,12 @@ impl StreamPlace {
         Some((self.own.acquire_many(size).await.ok()?, self.streams.room.acquire_many(size).await.ok()?))
     }
 
+    /// Waits for the permits of a look-up, to be held to its real end.
+    pub async fn lookup(&self) -> Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let own = Arc::clone(&self.own_lookups).acquire_owned().await.ok()?;
+        Some((own, Arc::clone(&self.streams.lookups).acquire_owned().await.ok()?))
+    }
+
     /// Hands an event to the connection, piece by piece, all within one deadline.
     async fn send(&self, pieces: &mpsc::Sender<Bytes>, event: String) -> Option<()> {
         let mut left = Bytes::from(event);
@@ -270,6 +296,25 @@ mod tests {
         drop(taken);
         assert!(second.room(1).await.is_some());
         assert_eq!(streams.room.available_permits(), ROOM);
+    }
+
+    #[tokio::test]
+    async fn slow_names_of_a_caller_hold_up_no_other() {
+        let streams = Arc::new(TaskStreams::default());
+        let place = |name: usize| streams.place(&Principal::new(PrincipalKind::Token, name.to_string())).unwrap();
+        let places: Vec<_> = (0..=LOOKUPS).map(place).collect();
+        let again = place(0);
+        let mut permits = Vec::new();
+        for _ in 0..LOOKUPS_OF_CALLER {
+            permits.push(places[0].lookup().await.unwrap());
+        }
+        assert!(timeout(Duration::ZERO, again.lookup()).await.is_err(), "another place of the same caller waits");
+        for other in &places[1..=LOOKUPS - LOOKUPS_OF_CALLER] {
+            permits.push(timeout(Duration::ZERO, other.lookup()).await.unwrap().unwrap());
+        }
+        assert!(timeout(Duration::ZERO, places[LOOKUPS].lookup()).await.is_err(), "all wait");
+        permits.pop();
+        assert!(places[LOOKUPS].lookup().await.is_some());
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use agent_proto::served::incoming::{OnwardMessage, SkillCall};
 use agent_proto::served::input::TaskQuestion;
 use agent_proto::served::listing::{TaskFilter, TaskPage};
-use agent_proto::served::push::PushName;
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use agent_proto::served::written::{ServedTask, TaskEnd};
 use agent_proto::task::TaskState;
@@ -15,13 +14,10 @@ use call::words::cancel::Cancel;
 use runtime::{clock, random};
 use tokio::sync::{oneshot, watch};
 
-use crate::served::push::KeptPush;
-use crate::served::shelf::{KeptTask, TaskShelf};
+use crate::served::shelf::{KeptTask, TaskShelf, TaskTurn};
 
 /// Time to keep an ended task, or a task at rest for its caller.
 const KEPT: Duration = Duration::from_secs(600);
-/// Most wishes of a task for notifications.
-const MOST_PUSHES: usize = 4;
 
 /// All tasks.
 #[derive(Default)]
@@ -46,6 +42,16 @@ pub enum Onward {
     Waits(watch::Receiver<TaskState>),
 }
 
+impl Onward {
+    /// States of the task.
+    pub fn state(&self) -> &watch::Receiver<TaskState> {
+        match self {
+            Self::Begun(begun) => &begun.state,
+            Self::Answered(state) | Self::Waits(state) => state,
+        }
+    }
+}
+
 impl Tasks {
     /// Begins a task of `owner`.
     pub fn begin(&self, owner: &Principal, context: Option<String>, call: SkillCall) -> Result<BegunTask, ClientRefusal> {
@@ -68,29 +74,14 @@ impl Tasks {
         Ok(begun)
     }
 
+    /// Drops a task whose call never ran.
+    pub fn drop_unbegun(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
     /// Goes on with a waiting task of `owner`.
     pub fn go_on(&self, owner: &Principal, onward: OnwardMessage) -> Result<Onward, ClientRefusal> {
-        let mut shelf = self.lock();
-        let kept = owned(&shelf, owner, &onward.task)?;
-        if kept.task.state == TaskState::InputRequired {
-            return answered(&mut shelf, &onward);
-        }
-        if kept.task.state != TaskState::AuthRequired {
-            return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task waits for no message."));
-        }
-        if onward.call?.is_some_and(|call| call != kept.call) {
-            return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The task is about another call: begin a task of its own."));
-        }
-        if kept.rests.is_none() {
-            return Ok(Onward::Waits(kept.moved.subscribe()));
-        }
-        let mut kept = shelf.remove(&onward.task).ok_or_else(unknown)?;
-        (kept.rests, kept.cancel) = (None, Cancel::default());
-        turn(&mut kept, TaskState::Working, None);
-        let state = kept.moved.subscribe();
-        let begun = BegunTask { id: onward.task, call: kept.call.clone(), cancel: kept.cancel.clone(), state };
-        shelf.place(kept);
-        Ok(Onward::Begun(begun))
+        go_on(&mut self.lock(), owner, onward)
     }
 
     /// Asks the client of a running task. `None`: there is no such task, or no room for the question.
@@ -179,39 +170,14 @@ impl Tasks {
         Ok(kept.moved.subscribe())
     }
 
-    /// Adds a wish to a task of `owner`, in place of one with the same id.
-    pub fn add_push(&self, owner: &Principal, id: &str, push: KeptPush) -> Result<watch::Receiver<TaskState>, ClientRefusal> {
-        let mut shelf = self.lock();
-        let others = owned(&shelf, owner, id)?.pushes.iter().filter(|other| other.id != push.id).count();
-        if others >= MOST_PUSHES {
-            return Err(ClientRefusal::new(RefusalReason::Crowded, "The task has too many push notification configs: delete one."));
-        }
-        let mut kept = shelf.remove(id).ok_or_else(unknown)?;
-        let room = shelf.make_room(owner, kept.size() + push.size);
-        if room.is_ok() {
-            kept.pushes.retain(|other| other.id != push.id);
-            kept.pushes.push(push);
-        }
-        let state = kept.moved.subscribe();
-        shelf.place(kept);
-        room.map(|()| state)
+    /// Turn of a task of `owner`.
+    pub fn turn(&self, owner: &Principal, id: &str) -> Result<TaskTurn, ClientRefusal> {
+        owned(&self.lock(), owner, id).map(KeptTask::turn)
     }
 
-    /// Lists the wishes of a task of `owner`, each with its id.
-    pub fn pushes(&self, owner: &Principal, id: &str) -> Result<Vec<(String, String)>, ClientRefusal> {
-        let shelf = self.lock();
-        let kept = owned(&shelf, owner, id)?;
-        Ok(kept.pushes.iter().map(|push| (push.id.clone(), push.written.clone())).collect())
-    }
-
-    /// Takes a wish from a task of `owner`, if the task has such a wish.
-    pub fn remove_push(&self, owner: &Principal, name: &PushName) -> Result<(), ClientRefusal> {
-        let mut shelf = self.lock();
-        owned(&shelf, owner, &name.task)?;
-        let mut kept = shelf.remove(&name.task).ok_or_else(unknown)?;
-        kept.pushes.retain(|push| push.id != name.id);
-        shelf.place(kept);
-        Ok(())
+    /// Finds a task of `owner`, with its turn.
+    pub fn at_turn(&self, owner: &Principal, id: &str) -> Result<(ServedTask, TaskTurn), ClientRefusal> {
+        owned(&self.lock(), owner, id).map(|kept| (kept.task.clone(), kept.turn()))
     }
 
     /// Writes a page of the tasks of `owner`.
@@ -242,11 +208,35 @@ impl Tasks {
         Ok(state)
     }
 
-    fn lock(&self) -> MutexGuard<'_, TaskShelf> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, TaskShelf> {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.expire(KEPT);
         shelf
     }
+}
+
+/// Goes on with a waiting task of `owner`.
+pub(super) fn go_on(shelf: &mut TaskShelf, owner: &Principal, onward: OnwardMessage) -> Result<Onward, ClientRefusal> {
+    let kept = owned(shelf, owner, &onward.task)?;
+    if kept.task.state == TaskState::InputRequired {
+        return answered(shelf, &onward);
+    }
+    if kept.task.state != TaskState::AuthRequired {
+        return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task waits for no message."));
+    }
+    if onward.call?.is_some_and(|call| call != kept.call) {
+        return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The task is about another call: begin a task of its own."));
+    }
+    if kept.rests.is_none() {
+        return Ok(Onward::Waits(kept.moved.subscribe()));
+    }
+    let mut kept = shelf.remove(&onward.task).ok_or_else(unknown)?;
+    (kept.rests, kept.cancel) = (None, Cancel::default());
+    turn(&mut kept, TaskState::Working, None);
+    let state = kept.moved.subscribe();
+    let begun = BegunTask { id: onward.task, call: kept.call.clone(), cancel: kept.cancel.clone(), state };
+    shelf.place(kept);
+    Ok(Onward::Begun(begun))
 }
 
 /// Hands the answer of a client to its running call.
@@ -263,8 +253,11 @@ fn answered(shelf: &mut TaskShelf, onward: &OnwardMessage) -> Result<Onward, Cli
     Ok(Onward::Answered(state))
 }
 
-/// Turns a task to a state. No task has a question in another state.
+/// Turns a task to a state, and counts the turn unless a working task goes on to work. No task has a question in another state.
 fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>) {
+    if kept.task.state != state || state.is_waiting() {
+        kept.turns += 1;
+    }
     (kept.task.state, kept.task.words, kept.task.changed) = (state, words, millis());
     if state != TaskState::InputRequired {
         (kept.task.question, kept.answered) = (None, None);
@@ -278,7 +271,7 @@ fn millis() -> i64 {
 }
 
 /// Finds a task. The task of another caller is as unknown as none.
-fn owned<'a>(shelf: &'a TaskShelf, owner: &Principal, id: &str) -> Result<&'a KeptTask, ClientRefusal> {
+pub(super) fn owned<'a>(shelf: &'a TaskShelf, owner: &Principal, id: &str) -> Result<&'a KeptTask, ClientRefusal> {
     shelf.get(id).filter(|kept| kept.owner == *owner).ok_or_else(unknown)
 }
 
@@ -287,13 +280,14 @@ fn nobody() -> Principal {
     Principal::new(PrincipalKind::Local, "")
 }
 
-fn unknown() -> ClientRefusal {
+pub(super) fn unknown() -> ClientRefusal {
     ClientRefusal::new(RefusalReason::TaskNotFound, "No task of this caller has the id.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::served::push::KeptPush;
     use crate::served::shelf::{BYTES_OF_CALLER, MOST_OF_CALLER};
     use agent_proto::served::input::GivenInput;
 
@@ -446,6 +440,22 @@ mod tests {
     }
 
     #[test]
+    fn a_second_question_is_another_turn() {
+        let tasks = Tasks::default();
+        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let turn = || tasks.turn(&token("alice"), &begun.id).unwrap();
+        let answer = || tasks.go_on(&token("alice"), onward(&begun.id, None)).map(drop);
+        let first = (tasks.ask(&begun.id, question()).unwrap(), turn()).1;
+        answer().unwrap();
+        let working = turn();
+        tasks.step(&begun.id, "half".into());
+        assert_eq!(turn(), working, "a step is no turn");
+        let _second = tasks.ask(&begun.id, question()).unwrap();
+        assert_eq!((turn().state, first.state), (TaskState::InputRequired, TaskState::InputRequired));
+        assert_ne!(turn(), first);
+    }
+
+    #[test]
     fn tasks_of_a_gone_token_are_nobodys() {
         let tasks = Tasks::default();
         let [ended, running] = [(); 2].map(|()| tasks.begin(&token("alice"), None, call()).unwrap());
@@ -458,23 +468,6 @@ mod tests {
         tasks.rest(&running.id, end(TaskState::Canceled));
         assert!(tasks.find(&token("alice"), &running.id).is_err() && tasks.find(&token("bob"), &other.id).is_ok());
         assert!(tasks.lock().get(&running.id).is_none(), "nobody looks for it");
-    }
-
-    #[test]
-    fn a_task_has_few_wishes_within_its_bytes() {
-        let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
-        let stops: Vec<Cancel> = (0..=MOST_PUSHES).map(|_| Cancel::default()).collect();
-        let wish = |number: usize, size| KeptPush::new(number.to_string(), String::new(), size, &stops[number]);
-        let add = |push| tasks.add_push(&token("alice"), &begun.id, push).map(drop);
-        assert_eq!(add(wish(0, BYTES_OF_CALLER)).unwrap_err().kind, RefusalReason::Crowded);
-        assert!((1..=MOST_PUSHES).all(|number| add(wish(number, 1)).is_ok()));
-        assert_eq!(add(wish(0, 1)).unwrap_err().kind, RefusalReason::Crowded);
-        assert!(!stops[1].is_cancelled());
-        assert!(add(KeptPush::new("1".into(), String::new(), 1, &Cancel::default())).is_ok() && stops[1].is_cancelled());
-        tasks.remove_push(&token("alice"), &PushName { task: begun.id.clone(), id: "2".into() }).unwrap();
-        assert!(stops[2].is_cancelled() && tasks.pushes(&token("alice"), &begun.id).unwrap().len() == MOST_PUSHES - 1);
-        assert!(tasks.pushes(&token("bob"), &begun.id).is_err());
     }
 
     #[test]
