@@ -1,10 +1,10 @@
 //! The section `[agent]`: the gate as an agent. Without it, the door is shut.
 
-use config::Section;
 use config::diff::{Change, differing, optional};
 use config::file::At;
 use config::reading::FileReading;
 use config::resolved::Config;
+use config::{Flaw, Section};
 use runtime::reach::Reach;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -80,6 +80,19 @@ fn is_reached(url: &Url, reach: &Reach) -> bool {
     }
 }
 
+/// Reads an origin. What stands besides would limit nothing: every path of the origin is open to every client.
+fn origin(place: &At<String>, reading: &mut FileReading<'_>) -> Option<Origin> {
+    let url = reading.address(place)?;
+    let is_origin = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    if !is_origin || !url.username().is_empty() || url.password().is_some() {
+        let flaw = Flaw::new(place.span(), "an address in `push` has a path, a query, a fragment or a name in it").secret();
+        reading
+            .refuse(flaw.help("write the origin alone, for example \"https://hooks.example.com\": all its paths are open to every client"));
+        return None;
+    }
+    Some(url.origin())
+}
+
 impl Section for AgentSection {
     type Form = AgentForm;
 
@@ -92,7 +105,7 @@ impl Section for AgentSection {
         for place in table.push.iter().flatten() {
             match place.get().as_str() {
                 "*" => push.is_open = true,
-                _ => push.origins.extend(reading.address(place).map(|url| url.origin())),
+                _ => push.origins.extend(origin(place, reading)),
             }
         }
         config.values.set(AgentSettings { url: url.as_str().trim_end_matches('/').to_owned(), name, description, push });
@@ -113,7 +126,28 @@ impl Section for AgentSection {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use config::Sections;
+    use config::secret::SystemSources;
+
     use super::*;
+
+    #[test]
+    fn an_entry_is_an_origin_and_no_more() {
+        let parsed = |place: &str| {
+            let text = format!("[agent]\nurl = \"https://gate.example\"\npush = [\"{place}\"]\n");
+            Sections::default().with(AgentSection).parse(&text, Path::new("banyan.toml"), &SystemSources).map_err(|error| error.to_string())
+        };
+        for place in ["https://a.example", "https://a.example/", "http://a.example:8080", "*"] {
+            assert!(parsed(place).is_ok(), "{place}");
+        }
+        for place in ["https://a.example/me", "https://a.example?x", "https://a.example/#f", "https://me@a.example", "https://:p@a.example"]
+        {
+            let refused = parsed(place).err().unwrap_or_else(|| panic!("{place} is taken"));
+            assert!(refused.contains("write the origin alone"), "{refused}");
+        }
+    }
 
     fn reach(scope: &PushScope, url: &str) -> Option<Reach> {
         scope.reach(&Url::parse(url).unwrap())
