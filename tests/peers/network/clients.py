@@ -1,4 +1,4 @@
-"""A device behind a gate with official SDK clients: TypeScript 1.32 and 2.4, and Python 2.3, in the eras that each has (NM-09).
+"""A device behind a gate with official SDK clients: TypeScript 1.32 and 2.4, Python 2.3 and Rust (rmcp) 3.9, in the eras that each has (NM-09).
 
 Each lists the tools, reads, follows an interface, changes it for some time and confirms, and is told an error with its code.
 """
@@ -12,6 +12,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from mcp_types import ResourceUpdatedNotification
 
 import install
+from gateway import beside
 from network import lab
 
 LAN = "network:///interface/lan0"
@@ -31,6 +32,15 @@ def typescript(report, gateway, kind, mode):
         report.check(f"NM-09: {name}: {step}", verdict == "ok", done.stdout + done.stderr[-1500:])
     report.check(f"NM-09: {name}: the tour came to its end", len(ended) >= CHECKS and done.returncode == 0, done.stdout + done.stderr[-1500:])
     report.check(f"NM-09: {name}: the device runs what was confirmed", f"by-typescript-{kind}-{mode}" in lab.running("r1"))
+
+
+def rust(report, gateway, mode):
+    """One tour of the Rust client."""
+    tour = [beside("rmcp-peer"), mode, "device", gateway.url("r1"), f"by-rmcp-{mode}"]
+    done = subprocess.run(tour, env=gateway.home.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    ended = [line.removeprefix("ok ") for line in done.stdout.splitlines()]
+    report.equal(f"NM-09: Rust SDK, {mode}: the tour", ended, ["tools", "read", "diff", "commit", "subscribe", "confirm", "error"])
+    report.check(f"NM-09: Rust SDK, {mode}: the device runs what was confirmed", f"by-rmcp-{mode}" in lab.running("r1"), done.stderr[-1500:])
 
 
 async def python(url, mode):
@@ -81,4 +91,6 @@ def run(report, gateway):
         for step, holds in found.items():
             report.check(f"NM-09: Python SDK, {mode}: {step}", holds, str(found))
         report.check(f"NM-09: Python SDK, {mode}: the device runs what was confirmed", f"by-python-{mode}" in lab.running("r1"))
+    for mode in ("legacy", MODERN):
+        report.guard(f"network/rmcp {mode}", lambda mode=mode: rust(report, gateway, mode))
     lab.vtysh("r1", "configure terminal", "interface lan0", "description customer-lan")

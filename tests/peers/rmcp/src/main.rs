@@ -1,11 +1,12 @@
 //! rmcp 3.9 as a peer of Banyan: a client that takes the same tour as the other clients, and a small server.
 //!
 //! `rmcp-peer MODE http URL`, `rmcp-peer MODE stdio PREFIX COMMAND ARGUMENT...` with MODE `auto`, `legacy` or `2026-07-28`;
-//! `rmcp-peer serve stdio`, `rmcp-peer serve http PORT`. Prints `ok NAME` or `FAIL NAME detail`; does not count.
+//! `rmcp-peer MODE device URL DESCRIPTION`; `rmcp-peer serve stdio`, `rmcp-peer serve http PORT`. Prints `ok NAME` or `FAIL NAME detail`; does not count.
 
 #![expect(deprecated, reason = "sampling, roots and logging are deprecated in 2026-07-28, and clients still have them")]
 
 mod client;
+mod device;
 mod server;
 mod tour;
 
@@ -27,6 +28,11 @@ async fn main() -> anyhow::Result<()> {
             let service = client::connect(visitor.clone(), mode, StreamableHttpClientTransport::from_uri(*url)).await?;
             tour::run(service, visitor, "").await
         }
+        [mode, "device", url, description] => {
+            let visitor = client::Visitor::default();
+            let service = client::connect(visitor.clone(), mode, StreamableHttpClientTransport::from_uri(*url)).await?;
+            device::run(service, visitor, description).await
+        }
         [mode, "stdio", prefix, program, rest @ ..] => {
             let mut child = Command::new(program)
                 .args(rest)
@@ -40,6 +46,8 @@ async fn main() -> anyhow::Result<()> {
             let service = client::connect(visitor.clone(), mode, pipes).await?;
             tour::run(service, visitor, prefix).await
         }
-        _ => bail!("usage: rmcp-peer MODE http URL | MODE stdio PREFIX COMMAND... | serve stdio | serve http PORT"),
+        _ => bail!(
+            "usage: rmcp-peer MODE http URL | MODE device URL DESCRIPTION | MODE stdio PREFIX COMMAND... | serve stdio | serve http PORT"
+        ),
     }
 }
