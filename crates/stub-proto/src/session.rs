@@ -78,6 +78,8 @@ pub struct PartSession {
     /// Marks and numbers of the part, other than asked for, since it last agreed.
     starts: u8,
     phase: PartTurn,
+    /// Begin of a message that still goes out, in frames for which the part gives leave.
+    sending: Option<Duration>,
     standing: PartStanding,
     table: Option<PartTable>,
     waiting: VecDeque<Flight>,
@@ -99,6 +101,7 @@ impl PartSession {
             boot: None,
             starts: 0,
             phase: PartTurn::Closed,
+            sending: None,
             standing: PartStanding::Opening,
             table: None,
             waiting: VecDeque::new(),
@@ -156,6 +159,7 @@ impl PartSession {
         let before = self.wire.noise();
         let heard = self.wire.push(bytes, is_cut, now);
         self.pay();
+        self.settle(now);
         let noise = self.wire.noise().saturating_sub(before);
         self.babble = self.babble.saturating_add(self.wire.pieces(noise));
         for heard in heard {
@@ -170,6 +174,7 @@ impl PartSession {
     pub fn pass(&mut self, now: Duration) {
         self.wire.pass(now);
         self.pay();
+        self.settle(now);
         if self.turn_due().is_none_or(|due| due > now) {
             return;
         }
@@ -197,8 +202,10 @@ impl PartSession {
         self.turn_due().map(|due| self.wire.due().map_or(due, |wire| wire.min(due)))
     }
 
+    /// Next moment of the turn. While its message still goes out, the wire alone has moments.
     fn turn_due(&self) -> Option<Duration> {
         match &self.phase {
+            _ if self.sending.is_some() => self.wire.due(),
             PartTurn::Closed => None,
             PartTurn::Asking { due, .. }
             | PartTurn::Resting { due, .. }
@@ -254,6 +261,7 @@ impl PartSession {
     /// Sends the next call, or rests. A call is held against the table that the part has now.
     fn go_on(&mut self, misses: u8, now: Duration) {
         self.phase = PartTurn::Resting { misses, due: add(now, self.settings.heartbeat) };
+        self.sending = None;
         while let Some(flight) = self.waiting.pop_front() {
             if self.is_outdated(&flight.order) {
                 self.drop_flight(&flight, NeverRan::OtherTable);
@@ -281,6 +289,7 @@ impl PartSession {
         self.steps.push_back(PartStep::Send(bytes));
         flight.tries = flight.tries.saturating_add(1);
         self.phase = PartTurn::Calling { flight, seq, due: add(now, patience) };
+        self.note_sending(now);
     }
 
     fn ask(&mut self, misses: u8, now: Duration) {
@@ -297,6 +306,7 @@ impl PartSession {
         let pause = FIRST_PAUSE.saturating_mul(1 << misses.min(5)).min(LONGEST_PAUSE);
         let due = add(now, pause.saturating_add(self.wire_time(self.wire.longest_answer())));
         self.phase = PartTurn::Asking { misses, table, due };
+        self.note_sending(now);
     }
 
     fn beat(&mut self, misses: u8, now: Duration) {
@@ -306,6 +316,24 @@ impl PartSession {
         let patience = self.wire_time(bytes.len()).saturating_mul(4).saturating_add(GRACE);
         self.steps.push_back(PartStep::Send(bytes));
         self.phase = PartTurn::Beating { seq, misses, due: add(now, patience) };
+        self.note_sending(now);
+    }
+
+    fn note_sending(&mut self, now: Duration) {
+        self.sending = self.wire.is_sending().then_some(now);
+    }
+
+    /// Lets patience begin when the last frame of the message has gone.
+    fn settle(&mut self, now: Duration) {
+        let Some(since) = self.sending.filter(|_| !self.wire.is_sending()) else { return };
+        self.sending = None;
+        match &mut self.phase {
+            PartTurn::Closed => {}
+            PartTurn::Asking { due, .. }
+            | PartTurn::Resting { due, .. }
+            | PartTurn::Beating { due, .. }
+            | PartTurn::Calling { due, .. } => *due = add(*due, now.saturating_sub(since)),
+        }
     }
 
     fn next_seq(&mut self) -> u8 {

@@ -8,7 +8,7 @@ use crate::can::MOST_DATA;
 
 /// Patience with the other side, for its next frame and for its leave to go on (N_Cr, N_Bs).
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// Times in a row that the other side may ask to wait.
+/// Times that the other side may ask to wait with a message.
 const MOST_WAITS: u8 = 8;
 /// Data of a first frame, and of those behind.
 const FIRST_DATA: usize = MOST_DATA - 2;
@@ -114,6 +114,11 @@ impl IsoTp {
         }
     }
 
+    /// Checks for a message whose last frame has not gone yet.
+    pub fn is_sending(&self) -> bool {
+        self.outgoing.is_some()
+    }
+
     /// Next moment at which [`Self::pass`] does something.
     pub fn due(&self) -> Option<Duration> {
         let (incoming, outgoing) = (self.incoming.as_ref().map(|known| known.due), self.outgoing.as_ref().map(|known| known.due));
@@ -144,7 +149,7 @@ impl IsoTp {
             (0, [block, pause, ..], false) => {
                 outgoing.block = (*block != 0).then_some(*block);
                 outgoing.pause = separation(*pause);
-                (outgoing.may_go, outgoing.waits, outgoing.due) = (true, 0, now);
+                (outgoing.may_go, outgoing.due) = (true, now);
                 self.outgoing = Some(outgoing);
                 self.go_on(now);
             }

@@ -1,5 +1,6 @@
 //! Conversations with parts that lose, repeat, reboot and babble. Has no wire.
 
+mod bus;
 mod doubts;
 
 use alloc::string::String;

@@ -109,6 +109,14 @@ impl PartWire {
         }
     }
 
+    /// Checks for a message whose last frame has not gone yet.
+    pub(crate) fn is_sending(&self) -> bool {
+        match self {
+            Self::Can { link, .. } => link.is_sending(),
+            Self::Fixed { .. } | Self::Described { .. } => false,
+        }
+    }
+
     /// Next moment at which [`Self::pass`] does something.
     pub(crate) fn due(&self) -> Option<Duration> {
         match self {
