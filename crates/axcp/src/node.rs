@@ -27,6 +27,8 @@ use crate::words::plain;
 const HANDSHAKE: Duration = Duration::from_secs(8);
 /// Shortest and longest pause between two tries to reach a peer.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(4)];
+/// Shortest and longest pause between two tries to open a context.
+const OPENINGS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 /// Time after which a connection was none that ends at once, so that the next pause is short again.
 const STABLE: Duration = Duration::from_secs(2);
 
@@ -53,6 +55,8 @@ pub(crate) struct NodeState {
     pub(crate) listens: Option<SocketAddr>,
     /// Reason for which nothing works.
     pub(crate) trouble: Option<String>,
+    /// Reasons for which contexts are not open, by their names.
+    pub(crate) unopened: BTreeMap<Arc<str>, String>,
     /// Reason for which changed files of certificates are not in force.
     pub(crate) files: Option<String>,
     /// Last words with each peer.
@@ -111,9 +115,9 @@ impl AxcpNode {
         self.state().id = Some(Arc::clone(&id));
         self.shelf.retain(&self.contexts).await;
         for context in &self.contexts {
-            if let Err(error) = self.shelf.open(context, &id).await {
-                tracing::error!(context = %context.name, %error, "a context cannot be opened");
-                self.state().trouble = Some(format!("the context {} cannot be opened: {error}", context.name));
+            if !self.open(context, &id).await {
+                let (node, context, id) = (Arc::clone(self), context.clone(), Arc::clone(&id));
+                self.tasks.spawn(async move { node.open_again(&context, &id).await });
             }
         }
         let AxcpSettings { certificate, key, ca, .. } = &self.settings;
@@ -136,6 +140,39 @@ impl AxcpNode {
         endpoint.close(VarInt::from_u32(ErrorCode::Unknown.number()), b"the gate ends");
         drop(tokio::time::timeout(Duration::from_secs(1), endpoint.wait_idle()).await);
         Ok(())
+    }
+
+    /// Opens a context, as `id` in its history. Tells if the context is open.
+    async fn open(&self, context: &ContextSettings, id: &str) -> bool {
+        let opened = self.shelf.open(context, id).await;
+        let mut state = self.state();
+        match opened {
+            Ok(_) => drop(state.unopened.remove(&context.name)),
+            Err(error) => {
+                tracing::error!(context = %context.name, %error, "a context cannot be opened");
+                state.unopened.insert(Arc::clone(&context.name), format!("the context {} cannot be opened: {error}", context.name));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Tries to open a context until that succeeds. Peers that are here greet only open contexts, and have to come again then.
+    async fn open_again(&self, context: &ContextSettings, id: &str) {
+        let mut pause = OPENINGS[0];
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = pause.saturating_mul(2).min(OPENINGS[1]),
+                () = self.stop.cancelled() => return,
+            }
+            if self.open(context, id).await {
+                break;
+            }
+        }
+        let links: Vec<_> = self.links.borrow().values().filter(|link| context.peers.contains(&link.peer)).cloned().collect();
+        for link in links {
+            LinkEnd::new(ErrorCode::Unknown, "a context is open that was not before: connect anew").close(&link.connection);
+        }
     }
 
     /// Reads the changed files of the listener, and ends all connections: whom the new files do not admit does not come back. Unusable files

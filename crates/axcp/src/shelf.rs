@@ -136,7 +136,10 @@ impl ContextShelf {
             open.turn.lock().await.is_over = true;
         }
         let (id, node) = (Arc::clone(&settings.id), node.to_owned());
-        let opened = self.in_store(move |store, gate| OpenedContext::read(store, gate, &id, &node)).await?;
+        let opened = self.in_store(move |store, gate| OpenedContext::read(store, gate, &id, &node)).await.inspect_err(|_| {
+            // What was open with other settings takes no change any more.
+            self.all().remove(&settings.id);
+        })?;
         let known = |peer: &str| {
             opened.known.get(peer).map_or_else(KnownVersion::default, |known| KnownVersion { version: known.version, epoch: known.epoch })
         };

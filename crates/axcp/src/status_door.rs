@@ -106,7 +106,7 @@ impl ContextDoor {
         json!({
             "listen": state.listens.map(|address| address.to_string()),
             "id": state.id.as_deref(),
-            "trouble": state.trouble.or(state.files),
+            "trouble": state.trouble.or(state.unopened.into_values().next()).or(state.files),
             "refused": state.refused,
             "peers": peers,
             "contexts": contexts,

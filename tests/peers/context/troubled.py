@@ -15,7 +15,8 @@ from wire import Legacy
 
 def run(report, place):
     """All of it, with the certificates in `place`."""
-    for name, job in {"trust": trusted, "asked again": asked_again, "epoch": reborn, "disk": stuck, "snapshot": unshortened}.items():
+    for name, job in {"trust": trusted, "asked again": asked_again, "epoch": reborn, "disk": stuck, "snapshot": unshortened,
+                      "late": late}.items():
         report.guard(f"context/{name}", lambda job=job: job(report, place))
 
 
@@ -159,3 +160,27 @@ def unshortened(report, place):
             report.check(f"{name}: then no write is taken", patched(gateway, ("/more", 1)) and read(gateway, "/more") is None and held() == before, before)
         report.equal(f"{name}: with room for a snapshot a write is acknowledged", patched(gateway, ("/more", 1)), None)
         report.check(f"{name}: and the versions are put together", held() < before, held())
+
+
+def late(report, place):
+    """A context that cannot be opened at the start is shared once it can be, with peers that are here too."""
+    name, port = "context/late", free_port()
+    status = lambda: json.loads(gateway.told("axcp", "status", "--json"))
+    with Gateway(name, {}, config=section(place, "one", port, python=None)) as gateway:
+        report.equal(f"{name}: a write is acknowledged", patched(gateway, ("/a", 1)), None)
+        gateway.kill()
+        [file] = Path(gateway.home.dir).rglob("banyan.db")
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=30)) as store:
+            store.execute("INSERT INTO context_versions SELECT gate, context, 9, x'ff' FROM context_versions LIMIT 1")
+            gateway.start(wait=False)
+            told = wait(lambda: status()["trouble"])
+            report.check(f"{name}: the status says that it is not open", "the context chat cannot be opened" in (told or ""), told)
+            with Peer(place, "dial", "127.0.0.1", port) as peer:
+                peer.hello()
+                wait(lambda: status()["peers"][0]["connected"])
+                store.execute("DELETE FROM context_versions WHERE version = 9")
+                report.check(f"{name}: XC-12: a peer that is here has to come again", closed(peer, 40) is not None, peer.seen)
+        with Peer(place, "dial", "127.0.0.1", port) as peer:
+            peer.hello()
+            report.equal(f"{name}: XC-12: and then is asked for its versions", peer.until("sync_subscribe").get("from", {}).get("context_id"), "chat")
+        report.equal(f"{name}: the trouble is over", status()["trouble"], None)

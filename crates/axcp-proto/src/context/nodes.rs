@@ -80,6 +80,8 @@ struct Nodes {
     /// Author and time of each write that was ever on a disk.
     ever: BTreeSet<(String, u64)>,
     has_lost_disks: bool,
+    /// A receiver is told of what is lost on its way, as of an envelope that could not be read; and nothing else is greeted anew in the end.
+    tells_losses: bool,
     counts: BTreeMap<&'static str, usize>,
 }
 
@@ -148,6 +150,7 @@ impl Nodes {
             kept: Vec::new(),
             ever: BTreeSet::new(),
             has_lost_disks: false,
+            tells_losses: seed % 2 == 1,
             counts: BTreeMap::new(),
         };
         (0..count).for_each(|node| world.start(node));
@@ -257,6 +260,11 @@ impl Nodes {
             is_any = true;
             if matches!(payload, EnvelopePayload::SyncSubscribe(_)) {
                 self.count("a node asks again");
+                if self.tells_losses && self.dice.one_in(4) {
+                    // Nobody is told of that: a peer may take a question and give no answer.
+                    self.count("a question has no effect");
+                    continue;
+                }
             }
             self.wires.entry((node, peer)).or_default().push_back(payload);
         }
@@ -270,17 +278,24 @@ impl Nodes {
         if waiting == 0 {
             return;
         }
-        let (luck, at) = (self.dice.below(30), self.dice.below(waiting));
+        let (luck, at, tells_losses) = (self.dice.below(30), self.dice.below(waiting), self.tells_losses);
         let wire = self.wires.entry((from, node)).or_default();
+        // No node reads a greeting without understanding it.
+        let may_lose = !tells_losses || !matches!(wire.front(), Some(EnvelopePayload::SyncSubscribe(_)));
         let (event, payload) = match luck {
-            0 => (Some("a message is lost"), wire.pop_front().filter(|_| false)),
+            0 if may_lose => (Some("a message is lost"), wire.pop_front().filter(|_| false)),
             1 => (Some("a message is doubled"), wire.front().cloned()),
             2 if at > 0 => (Some("a message is late"), wire.remove(at)),
             _ => (None, wire.pop_front()),
         };
         event.into_iter().for_each(|event| self.count(event));
-        if let Some(payload) = payload {
-            self.handle(node, from, payload);
+        match payload {
+            Some(payload) => self.handle(node, from, payload),
+            None if tells_losses => {
+                let name = self.nodes[from].name.clone();
+                self.nodes[node].shared.note_unread(&name, self.now);
+            }
+            None => {}
         }
     }
 
@@ -312,7 +327,8 @@ impl Nodes {
                     self.count("a snapshot comes");
                 }
                 if let Some(asked) = asked {
-                    self.count("a gap is asked for");
+                    let is_gap = matches!(asked, EnvelopePayload::SyncRequest(_));
+                    self.count(if is_gap { "a gap is asked for" } else { "a part of a patch is refused" });
                     self.wires.entry((node, from)).or_default().push_back(asked);
                 }
                 true
@@ -361,14 +377,19 @@ impl Nodes {
         self.start(node);
     }
 
-    /// Sets the clocks right, brings all links back, and lets nodes talk until they have nothing more to say.
+    /// Sets the clocks right, brings all links back, and lets nodes talk until they have nothing more to say. Where receivers are told of
+    /// losses, a link that lives goes on as it is: what got stuck there stays stuck.
     fn settle(&mut self, seed: u64) {
         self.nodes.iter_mut().for_each(|node| node.skew = 0);
         // What an hour ahead wrote is no longer ahead.
         self.pass(2 * 3600 * 1000);
-        let links: Vec<_> =
+        let mut links: Vec<_> =
             (0..self.nodes.len()).flat_map(|one| self.nodes[one].peers.clone().into_iter().map(move |to| (one, to))).collect();
-        links.into_iter().filter(|(one, other)| one < other).for_each(|(one, other)| self.meet(one, other));
+        links.retain(|link| link.0 < link.1 && !(self.tells_losses && self.wires.contains_key(link)));
+        if self.tells_losses && !self.wires.is_empty() {
+            self.count("a link goes on");
+        }
+        links.into_iter().for_each(|(one, other)| self.meet(one, other));
         for _ in 0..MOST_ROUNDS {
             let mut is_any = false;
             for node in 0..self.nodes.len() {
@@ -418,16 +439,19 @@ impl Nodes {
 const SEEDS: u64 = 1000;
 
 /// Events that have to occur somewhere among the seeds.
-const MET: [&str; 13] = [
+const MET: [&str; 16] = [
     "a disk is lost",
     "a gap is asked for",
     "a link breaks",
+    "a link goes on",
     "a message is doubled",
     "a message is late",
     "a message is lost",
     "a node asks again",
     "a node ends before the disk has a write",
+    "a part of a patch is refused",
     "a patch is refused",
+    "a question has no effect",
     "a retry comes",
     "a snapshot comes",
     "a write is refused",
