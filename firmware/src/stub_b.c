@@ -152,20 +152,21 @@ static uint8_t is_next(uint8_t byte)
     return 1;
 }
 
-/* Reads a head: its value goes to `value`. Returns the major type; 7 for all that parts do not use. */
-static uint8_t head(stub_uint_t *value)
+/* Reads a head: its value goes to `into`. Returns the major type; 7 for all that parts do not use. */
+static uint8_t head(stub_uint_t *into)
 {
     uint8_t first = next(), size = first & 31;
-    *value = size;
+    stub_uint_t value = size;
     if (size >= 24) {
         size -= 23;
         if (size == 3)
             size = 4;
-        if (size > sizeof *value)
+        if (size > sizeof value)
             return 7;
-        for (*value = 0; size; size--)
-            *value = *value << 8 | next();
+        for (value = 0; size; size--)
+            value = value << 8 | next();
     }
+    *into = value;
     return first >> 5;
 }
 
@@ -186,9 +187,9 @@ static uint8_t argument(uint8_t kind, stub_int_t *into)
         return *into || is_next(0xf4);
     }
     major = head(&value);
-    *into = (stub_int_t)value;
-    if (major > kind || *into < 0)
+    if (major > kind || major == 7 || (stub_int_t)value < 0)
         return 0;
+    *into = (stub_int_t)value;
     if (major)
         *into = ~*into;
     return 1;

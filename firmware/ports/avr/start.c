@@ -1,21 +1,36 @@
-/* Starts of an ATmega328P, counted in the last byte of its EEPROM, which outlasts a loss of power. One within the 3.4 ms of the writing may
- * leave any value there. */
+/* Starts of an ATmega328P, counted in three bytes of its EEPROM, which outlasts a loss of power. One while a byte is written may leave any
+ * value there: then the two behind are as before, or the first is as meant, and no mark that was given is given again. Two starts in a row
+ * that are cut off so may lose the count. */
 #include <avr/io.h>
 
 #include "stub_b.h"
 
+/* Places of the copies, in the order of their writing. The first byte of an EEPROM is the one that a sinking supply spoils. */
+enum { FIRST = 1, SECOND, THIRD };
+
+static uint8_t kept(uint8_t at)
+{
+    EEARL = at;
+    EECR |= _BV(EERE);
+    return EEDR;
+}
+
 uint8_t stub_port_start(void)
 {
-    uint8_t mark;
-    EEAR = E2END;
-    EECR |= _BV(EERE);
-    mark = EEDR + 1;
-    if (!mark)
+    uint8_t mark, at;
+    EEARH = 0;
+    mark = kept(THIRD);
+    if (mark != kept(SECOND))
+        mark = kept(FIRST);
+    if (!++mark)
         mark = 1;
-    EEDR = mark;
-    EECR |= _BV(EEMPE);
-    EECR |= _BV(EEPE);
-    while (EECR & _BV(EEPE))
-        ;
+    for (at = FIRST; at <= THIRD; at++) {
+        EEARL = at;
+        EEDR = mark;
+        EECR |= _BV(EEMPE);
+        EECR |= _BV(EEPE);
+        while (EECR & _BV(EEPE))
+            ;
+    }
     return mark;
 }
