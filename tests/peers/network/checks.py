@@ -12,8 +12,8 @@ from pathlib import Path
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
 BUDGET = 240
-NEEDED = ("vtysh", "bird", "ovs-vswitchd", "ovsdb-tool", "ovs-vsctl", "netconfd", "snmpd", "snmpget", "snmpinform", "rsyslogd", "logger", "unshare", "ip", "openssl", "ssh-keygen", "/usr/sbin/sshd")
-PACKAGES = ("bird2 openvswitch-switch frr-pythontools iproute2 util-linux openssh-server net-tools netconfd netconfd-module-ietf-interfaces "
+NEEDED = ("vtysh", "bird", "ovs-vswitchd", "ovsdb-tool", "ovs-vsctl", "netconfd", "yangcli", "snmpd", "snmpget", "snmpinform", "rsyslogd", "logger", "unshare", "ip", "openssl", "ssh-keygen", "/usr/sbin/sshd")
+PACKAGES = ("bird2 openvswitch-switch frr-pythontools iproute2 util-linux openssh-server net-tools netconfd yangcli netconfd-module-ietf-interfaces "
             "netconfd-module-ietf-system snmpd snmp rsyslog")
 
 

@@ -27,6 +27,7 @@ def configuration():
                 "bykey": f'address = "{netconfd.ADDRESS}:830"\nbackend = "netconf"\nuser = "ncadmin"\nkey = "{lab.WORK}/login"\n{key}',
                 "oper": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}',
                 "split": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}write_user = "ncadmin"\nwrite_password = "${{file:{netconfd.HOME}/password}}"\n',
+                "half": f'address = "{netconfd.ADDRESS}"\n{login.replace("ncadmin", "ncoper")}{key}write_user = "ncadmin"\nwrite_password = "${{file:{netconfd.HOME}/wrong}}"\n',
                 "stranger": f'address = "{netconfd.ADDRESS}"\n{login}',
                 "locked-out": f'address = "{netconfd.ADDRESS}"\n{login.replace("/password}", "/wrong}")}{key}',
                 "nowhere": f'address = "203.0.113.1"\n{login}{key}',

@@ -51,6 +51,14 @@ class Oracle:
         self.process.wait(10)
 
 
+def by_yangcli():
+    """What a third client, `yangcli`, prints of the running configuration."""
+    # A home of its own: it keeps modules there.
+    command = ["yangcli", f"--server={ADDRESS}", "--user=ncadmin", f"--password={LOGIN}", "--batch-mode", "--display-mode=xml", "--run-command=get-config source=running"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, env={"HOME": str(HOME), "PATH": os.environ["PATH"]})
+    return done.stdout + done.stderr
+
+
 def start():
     """Brings up the namespace, `netconfd` and all `sshd`, and waits until a client gets in."""
     HOME.mkdir()
