@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::context::kept::{read_version, write_version};
 use crate::context::peers::{ContextMoment, KnownVersion, SharedContext};
-use crate::context::replica::Replica;
+use crate::context::replica::{HistoryBounds, Replica};
 use crate::message::{ContextPatch, DeltaKind, DeltaOp, EnvelopePayload};
 use bytes::Bytes;
 use prost::Message as _;
@@ -53,6 +53,8 @@ struct HistoryDisk {
     snapshot: Option<ContextPatch>,
     versions: Vec<(u64, Vec<u8>)>,
     known: BTreeMap<String, KnownVersion>,
+    /// Bounds of the replica, where they are small.
+    bounds: Option<HistoryBounds>,
 }
 
 struct HistoryNode {
@@ -86,13 +88,14 @@ struct Nodes {
 }
 
 impl HistoryDisk {
-    fn new(epoch: u64) -> Self {
-        Self { epoch, base: 0, snapshot: None, versions: Vec::new(), known: BTreeMap::new() }
+    fn new(epoch: u64, bounds: Option<HistoryBounds>) -> Self {
+        Self { epoch, base: 0, snapshot: None, versions: Vec::new(), known: BTreeMap::new(), bounds }
     }
 
     fn replica(&self, name: &str) -> Replica {
         let empty = || Replica::new("c", name).unwrap();
-        let mut replica = self.snapshot.as_ref().map_or_else(empty, |snapshot| Replica::restore(snapshot, name, self.base).unwrap());
+        let made = self.snapshot.as_ref().map_or_else(empty, |snapshot| Replica::restore(snapshot, name, self.base).unwrap());
+        let mut replica = if let Some(bounds) = self.bounds { made.bounded(bounds) } else { made };
         for (number, text) in &self.versions {
             replica.replay(&read_version(*number, text).unwrap()).unwrap();
         }
@@ -136,10 +139,12 @@ impl Nodes {
                 peers[other].push(node);
             }
         }
+        // A few versions in memory, and a few registers in a batch.
+        let bounds = seed.is_multiple_of(3).then_some(HistoryBounds { journal: 2000, batch: 300 });
         let made = |(at, peers): (usize, Vec<usize>)| {
             let name = format!("n{at}");
             let shared = SharedContext::new(Replica::new("c", &name).unwrap(), 1, TTL, []);
-            HistoryNode { name, peers, shared, disk: HistoryDisk::new(1 + u64::try_from(at).unwrap()), skew: 0 }
+            HistoryNode { name, peers, shared, disk: HistoryDisk::new(1 + u64::try_from(at).unwrap(), bounds), skew: 0 }
         };
         let nodes = peers.into_iter().enumerate().map(made).collect();
         let mut world = Self {
@@ -373,7 +378,7 @@ impl Nodes {
         self.part(node);
         let name = self.nodes[node].name.clone();
         self.kept.retain(|op| op.node_id != name);
-        self.nodes[node].disk = HistoryDisk::new(self.dice.next().max(1));
+        self.nodes[node].disk = HistoryDisk::new(self.dice.next().max(1), self.nodes[node].disk.bounds);
         self.start(node);
     }
 

@@ -54,6 +54,14 @@ pub struct Replica {
     full: Option<usize>,
     /// Last version on the disk: no later one leaves the memory.
     kept: u64,
+    bounds: HistoryBounds,
+}
+
+/// Bytes after which old versions are forgotten, and a batch of a snapshot ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HistoryBounds {
+    pub(super) journal: usize,
+    pub(super) batch: usize,
 }
 
 /// Segments before a change, to be put back if the change is refused.
@@ -77,7 +85,14 @@ impl Replica {
             journal_bytes: 0,
             full: None,
             kept: u64::MAX,
+            bounds: HistoryBounds { journal: MOST_JOURNAL, batch: SOME },
         })
+    }
+
+    /// Makes a replica with other bounds, so that a short history goes over them.
+    #[cfg(test)]
+    pub(super) fn bounded(self, bounds: HistoryBounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// Gives the id of the context.
@@ -272,7 +287,7 @@ impl Replica {
     }
 
     fn trim(&mut self) {
-        while self.journal_bytes > MOST_JOURNAL
+        while self.journal_bytes > self.bounds.journal
             && self.journal.front().is_some_and(|oldest| oldest.version <= self.kept)
             && let Some(oldest) = self.journal.pop_front()
         {
@@ -357,7 +372,7 @@ impl Replica {
     /// Gives some registers after those of the pointer `after`, and the last pointer among them; `None` where there are no more. Registers of
     /// other times make an equal replica too, once all operations since the first of them are joined.
     pub fn snapshot_after(&self, after: Option<&str>) -> Option<(String, Vec<ContextPatch>)> {
-        let ops = self.registers(after, SOME);
+        let ops = self.registers(after, self.bounds.batch);
         let last = ops.last()?.path.clone();
         let whole = ContextPatch { context_id: self.context_id.clone(), ops, is_part: true, ..ContextPatch::default() };
         Some((last, parts_of(whole)))
