@@ -55,6 +55,26 @@ fn xc_12_a_snapshot_comes_in_parts_that_fit() {
     assert_eq!(other.snapshot(), replica.snapshot());
 }
 
+/// A call of many operations at the bound of a segment, the last of which breaks the bound.
+#[test]
+fn xc_10_a_call_at_the_bound_leaves_no_trace() {
+    let mut replica = replica();
+    let long = Bytes::from(format!("\"{}\"", "x".repeat(60 << 10)));
+    let part = |n: u64| patch(vec![DeltaOp { data: long.clone(), ..op(DeltaKind::Add, &format!("/s/k{n}"), "", n, "y") }]);
+    assert!((1..100).any(|n| replica.apply(&part(n), "y", WALL).is_err()), "the segment is full");
+    let before = (replica.snapshot(), replica.tree.held(), replica.version());
+    let one = Bytes::from_static(b"1");
+    let changes = [
+        (DeltaKind::Replace, "/s/k1", one.clone()),
+        (DeltaKind::Add, "/t", one),
+        (DeltaKind::Add, "/s/more", long.clone()),
+        (DeltaKind::Add, "/s/most", long.clone()),
+    ];
+    let refused = replica.write(&changes, WALL).unwrap_err();
+    assert_eq!(refused, AxcpError::TooLarge { what: "the bytes held for a segment", most: MOST_SEGMENT });
+    assert_eq!((replica.snapshot(), replica.tree.held(), replica.version()), before);
+}
+
 proptest! {
     #[test]
     fn xc_12_batches_of_any_length_make_the_whole(ops in operations(), most in 0_usize..2000) {
