@@ -15,6 +15,8 @@ const LONGEST_ID: usize = 256;
 /// Params of `SendMessage`, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentMessage {
+    /// `messageId`, the same when the message is sent again.
+    pub id: String,
     pub purpose: SentPurpose,
     pub context: Option<String>,
     pub push: Option<PushWish>,
@@ -32,6 +34,8 @@ pub enum SentPurpose {
 /// A message that goes on with a task. Only the task knows how the message is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnwardMessage {
+    /// `messageId`.
+    pub id: String,
     pub task: String,
     /// The message as a call, for a task at rest; `None` where no skill is named.
     pub call: Result<Option<SkillCall>, ClientRefusal>,
@@ -55,9 +59,7 @@ impl SentMessage {
         if message.str("role").as_deref() != Some("ROLE_USER") {
             return Err(wrong("The `role` of the message is not ROLE_USER."));
         }
-        if message.str("messageId").is_none_or(|id| id.is_empty()) {
-            return Err(wrong("The message has no `messageId`."));
-        }
+        let own = id(&message, "messageId")?.ok_or_else(|| wrong("The message has no `messageId`."))?;
         let configuration = params.object("configuration");
         let push = configuration.as_ref().and_then(|asked| asked.get("taskPushNotificationConfig")).filter(|raw| *raw != b"null");
         let push = push.map(PushWish::read).transpose()?;
@@ -67,11 +69,11 @@ impl SentMessage {
         let purpose = match id(&message, "taskId")? {
             Some(task) => {
                 let input = GivenInput::of_parts(&said.parts, said.input.as_deref());
-                SentPurpose::GoesOn(OnwardMessage { task, call: said.call(true), input })
+                SentPurpose::GoesOn(OnwardMessage { id: own.clone(), task, call: said.call(true), input })
             }
             None => SentPurpose::Begins(said.call(false)?.ok_or_else(|| wrong(UNNAMED))?),
         };
-        Ok(Self { purpose, context, push, returns_at_once })
+        Ok(Self { id: own, purpose, context, push, returns_at_once })
     }
 }
 
@@ -194,7 +196,7 @@ mod tests {
     #[test]
     fn a_task_goes_on_without_naming_a_skill_again() {
         let sent = read(r#""taskId":"t","parts":[{"text":"go on"}]"#).unwrap();
-        let onward = OnwardMessage { task: "t".into(), call: Ok(None), input: GivenInput::Text("go on".into()) };
+        let onward = OnwardMessage { id: "m".into(), task: "t".into(), call: Ok(None), input: GivenInput::Text("go on".into()) };
         assert_eq!(sent.purpose, SentPurpose::GoesOn(onward));
     }
 

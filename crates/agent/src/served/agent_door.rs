@@ -32,13 +32,14 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::served::life::KeptLife;
+use crate::served::onward::Onward;
 use crate::served::operation::{AgentOperation, PushOperation, REST};
-use crate::served::push::{NamedPush, Pushes};
+use crate::served::push::{NamedPush, PreparedPush, Pushes};
 use crate::served::run::TaskRun;
 use crate::served::section::AgentSettings;
 use crate::served::skills::skills;
 use crate::served::streams::{FollowedTask, StreamPlace, StreamedBody, TaskStreams};
-use crate::served::tasks::{Onward, Tasks};
+use crate::served::tasks::Tasks;
 
 const CARD: &str = "/.well-known/agent-card.json";
 const RPC: &str = "/a2a";
@@ -293,39 +294,43 @@ impl AgentDoor {
         sent: SentMessage,
     ) -> Result<(String, watch::Receiver<TaskState>, bool), ClientRefusal> {
         let owner = &caller.principal;
+        if let Some((id, state)) = self.tasks.known(owner, &sent)? {
+            return Ok((id, state, true));
+        }
         let work = self.life.begin_work(matches!(sent.purpose, SentPurpose::Begins(_)))?;
-        let push = sent.push.map(|wish| self.pushes.prepare(owner, wish)).transpose()?;
-        let notify = |push: NamedPush, state: &watch::Receiver<TaskState>| push.begin(&self.tasks, owner, pushes, state.clone());
-        let begun = match sent.purpose {
-            SentPurpose::Begins(call) => {
-                let begun = self.tasks.begin(owner, sent.context, call)?;
-                if let Some((kept, push)) = push.map(|push| push.named(&begun.id)) {
-                    let state = self.tasks.add_push(owner, &begun.id, kept).inspect_err(|_| self.tasks.drop_unbegun(&begun.id))?;
-                    notify(push, &state);
-                }
-                begun
-            }
-            SentPurpose::GoesOn(onward) => {
-                let id = onward.task.clone();
-                let gone_on = match push.map(|push| push.named(&id)) {
-                    Some((kept, push)) => {
-                        let gone_on = self.tasks.go_on_told(owner, onward, kept)?;
-                        notify(push, gone_on.state());
-                        gone_on
-                    }
-                    None => self.tasks.go_on(owner, onward)?,
-                };
-                match gone_on {
-                    Onward::Begun(begun) => begun,
-                    Onward::Answered(state) => return Ok((id, state, true)),
-                    Onward::Waits(state) => return Ok((id, state, false)),
-                }
-            }
+        let push = sent.push.as_ref().map(|wish| self.pushes.prepare(owner, wish.clone())).transpose()?;
+        let begun = match self.onward(owner, sent, push.map(|push| (push, pushes)))? {
+            Onward::Begun(begun) => begun,
+            Onward::Answered(id, state) | Onward::Known(id, state) => return Ok((id, state, true)),
+            Onward::Waits(id, state) => return Ok((id, state, false)),
         };
         let (id, state) = (begun.id.clone(), begun.state.clone());
         let (gate, tasks) = (Arc::clone(&self.entrance.gate), Arc::clone(&self.tasks));
         tokio::spawn(TaskRun { gate, tasks, caller: Arc::clone(caller), held, work }.run(begun));
         Ok((id, state, true))
+    }
+
+    /// Puts a message to its task, and begins the notifications that it wants once the task has taken the message.
+    fn onward(&self, owner: &Principal, sent: SentMessage, push: Option<(PreparedPush, HeldEntry)>) -> Result<Onward, ClientRefusal> {
+        let notify = |push: NamedPush, held, state| drop(push.begin(&self.tasks, owner, held, state));
+        match sent.purpose {
+            SentPurpose::Begins(call) => {
+                let onward = self.tasks.begin(owner, &sent.id, sent.context, call)?;
+                if let (Onward::Begun(begun), Some((push, held))) = (&onward, push) {
+                    let (kept, push) = push.named(&begun.id);
+                    let state = self.tasks.add_push(owner, &begun.id, kept).inspect_err(|_| self.tasks.drop_unbegun(&begun.id))?;
+                    notify(push, held, state);
+                }
+                Ok(onward)
+            }
+            SentPurpose::GoesOn(onward) => {
+                let Some((push, held)) = push else { return self.tasks.go_on(owner, onward) };
+                let (kept, push) = push.named(&onward.task);
+                let onward = self.tasks.go_on_told(owner, onward, kept)?;
+                notify(push, held, onward.state().clone());
+                Ok(onward)
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ pub mod agent_door;
 pub mod asked;
 pub mod capability_door;
 pub mod life;
+pub mod onward;
 pub mod operation;
 pub mod push;
 pub mod run;

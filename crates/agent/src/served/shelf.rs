@@ -9,6 +9,7 @@ use agent_proto::served::written::ServedTask;
 use agent_proto::task::TaskState;
 use banyan_model::Principal;
 use call::words::cancel::Cancel;
+use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 
 use crate::served::push::KeptPush;
@@ -19,6 +20,18 @@ pub const MOST: usize = 4_096;
 /// Most bytes for tasks of a caller, and those of all.
 pub const BYTES_OF_CALLER: usize = 16 << 20;
 pub const BYTES: usize = 128 << 20;
+
+/// Most messages of a task that are known again, and the bytes to know one by.
+const MOST_HEARD: usize = 16;
+const BYTES_OF_MARK: usize = 128;
+
+/// Digest of the id of a message.
+pub type MessageMark = [u8; 32];
+
+/// Takes the digest of the id of a message.
+pub fn mark(id: &str) -> MessageMark {
+    Sha256::digest(id).into()
+}
 
 /// A task with its call.
 pub struct KeptTask {
@@ -34,6 +47,8 @@ pub struct KeptTask {
     pub pushes: Vec<KeptPush>,
     /// The state, for those who wait for another.
     pub moved: watch::Sender<TaskState>,
+    /// Messages that the task has heard: the first, and the latest.
+    heard: Vec<MessageMark>,
     /// Count of the turns to another state, or to another wait. Steps are none.
     pub turns: u64,
     /// Number of the last change; the shelf sets it.
@@ -43,7 +58,8 @@ pub struct KeptTask {
 impl KeptTask {
     /// Makes a working task.
     pub fn new(owner: Principal, task: ServedTask, call: SkillCall, moved: watch::Sender<TaskState>) -> Self {
-        Self { owner, task, call, cancel: Cancel::default(), rests: None, answered: None, pushes: Vec::new(), moved, turns: 0, number: 0 }
+        let (cancel, pushes, heard) = (Cancel::default(), Vec::new(), Vec::new());
+        Self { owner, task, call, cancel, rests: None, answered: None, pushes, moved, heard, turns: 0, number: 0 }
     }
 
     /// Turn at which the task is.
@@ -51,10 +67,18 @@ impl KeptTask {
         TaskTurn { state: self.task.state, count: self.turns }
     }
 
-    /// Counts the bytes that the task holds.
+    /// Notes a message. The first one, which began the call, is never forgotten.
+    pub fn hear(&mut self, mark: MessageMark) {
+        if self.heard.len() >= MOST_HEARD {
+            self.heard.remove(1);
+        }
+        self.heard.push(mark);
+    }
+
+    /// Counts the bytes that the task holds, or may hold without asking for room.
     pub fn size(&self) -> usize {
         let pushes: usize = self.pushes.iter().map(|push| push.size).sum();
-        self.task.size() + self.call.skill.len() + self.call.arguments.len() + pushes
+        self.task.size() + self.call.skill.len() + self.call.arguments.len() + pushes + MOST_HEARD * BYTES_OF_MARK
     }
 }
 
@@ -80,6 +104,8 @@ pub struct TaskShelf {
 #[derive(Default)]
 struct OwnedTasks {
     ids: BTreeMap<u64, String>,
+    /// Ids of the tasks that have heard a message.
+    heard: HashMap<MessageMark, String>,
     bytes: usize,
 }
 
@@ -87,6 +113,11 @@ impl TaskShelf {
     /// Finds a task.
     pub fn get(&self, id: &str) -> Option<&KeptTask> {
         self.tasks.get(id)
+    }
+
+    /// Finds the task of `owner` that has heard a message.
+    pub fn heard(&self, owner: &Principal, mark: &MessageMark) -> Option<&KeptTask> {
+        self.get(self.owners.get(owner)?.heard.get(mark)?)
     }
 
     /// Takes a task off the shelf.
@@ -97,6 +128,7 @@ impl TaskShelf {
         if let Some(owned) = self.owners.get_mut(&kept.owner) {
             owned.bytes -= kept.size();
             owned.ids.remove(&kept.number);
+            kept.heard.iter().for_each(|mark| drop(owned.heard.remove(mark)));
             if owned.ids.is_empty() {
                 self.owners.remove(&kept.owner);
             }
@@ -116,6 +148,7 @@ impl TaskShelf {
         let owned = self.owners.entry(kept.owner.clone()).or_default();
         owned.bytes += size;
         owned.ids.insert(kept.number, id.clone());
+        owned.heard.extend(kept.heard.iter().map(|mark| (*mark, id.clone())));
         self.tasks.insert(id, kept);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent_proto::served::incoming::{OnwardMessage, SkillCall};
+use agent_proto::served::incoming::SkillCall;
 use agent_proto::served::input::TaskQuestion;
 use agent_proto::served::listing::{TaskFilter, TaskPage};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
@@ -14,7 +14,8 @@ use call::words::cancel::Cancel;
 use runtime::{clock, random};
 use tokio::sync::{oneshot, watch};
 
-use crate::served::shelf::{KeptTask, TaskShelf, TaskTurn};
+use crate::served::onward::{Onward, known_call};
+use crate::served::shelf::{KeptTask, TaskShelf, TaskTurn, mark};
 
 /// Time to keep an ended task, or a task at rest for its caller.
 const KEPT: Duration = Duration::from_secs(600);
@@ -32,30 +33,13 @@ pub struct BegunTask {
     pub state: watch::Receiver<TaskState>,
 }
 
-/// Way of a task after a message.
-pub enum Onward {
-    /// The same call, once more, after a gate below held the first.
-    Begun(BegunTask),
-    /// The running call has its answer.
-    Answered(watch::Receiver<TaskState>),
-    /// The call waits here, and goes on by itself.
-    Waits(watch::Receiver<TaskState>),
-}
-
-impl Onward {
-    /// States of the task.
-    pub fn state(&self) -> &watch::Receiver<TaskState> {
-        match self {
-            Self::Begun(begun) => &begun.state,
-            Self::Answered(state) | Self::Waits(state) => state,
-        }
-    }
-}
-
 impl Tasks {
-    /// Begins a task of `owner`.
-    pub fn begin(&self, owner: &Principal, context: Option<String>, call: SkillCall) -> Result<BegunTask, ClientRefusal> {
+    /// Begins a task of `owner`, unless a task has heard the message.
+    pub fn begin(&self, owner: &Principal, message: &str, context: Option<String>, call: SkillCall) -> Result<Onward, ClientRefusal> {
         let mut shelf = self.lock();
+        if let Some(known) = known_call(&shelf, owner, message, &call)? {
+            return Ok(known);
+        }
         let (moved, state) = watch::channel(TaskState::Working);
         let (id, context) = (random::token(), context.unwrap_or_else(random::token));
         let task = ServedTask {
@@ -67,21 +51,17 @@ impl Tasks {
             question: None,
             artifacts: None,
         };
-        let kept = KeptTask::new(owner.clone(), task, call.clone(), moved);
+        let mut kept = KeptTask::new(owner.clone(), task, call.clone(), moved);
+        kept.hear(mark(message));
         shelf.make_room(owner, kept.size())?;
         let begun = BegunTask { id, call, cancel: kept.cancel.clone(), state };
         shelf.place(kept);
-        Ok(begun)
+        Ok(Onward::Begun(begun))
     }
 
     /// Drops a task whose call never ran.
     pub fn drop_unbegun(&self, id: &str) {
         self.lock().remove(id);
-    }
-
-    /// Goes on with a waiting task of `owner`.
-    pub fn go_on(&self, owner: &Principal, onward: OnwardMessage) -> Result<Onward, ClientRefusal> {
-        go_on(&mut self.lock(), owner, onward)
     }
 
     /// Asks the client of a running task. `None`: there is no such task, or no room for the question.
@@ -215,46 +195,8 @@ impl Tasks {
     }
 }
 
-/// Goes on with a waiting task of `owner`.
-pub(super) fn go_on(shelf: &mut TaskShelf, owner: &Principal, onward: OnwardMessage) -> Result<Onward, ClientRefusal> {
-    let kept = owned(shelf, owner, &onward.task)?;
-    if kept.task.state == TaskState::InputRequired {
-        return answered(shelf, &onward);
-    }
-    if kept.task.state != TaskState::AuthRequired {
-        return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, "The task waits for no message."));
-    }
-    if onward.call?.is_some_and(|call| call != kept.call) {
-        return Err(ClientRefusal::new(RefusalReason::InvalidParams, "The task is about another call: begin a task of its own."));
-    }
-    if kept.rests.is_none() {
-        return Ok(Onward::Waits(kept.moved.subscribe()));
-    }
-    let mut kept = shelf.remove(&onward.task).ok_or_else(unknown)?;
-    (kept.rests, kept.cancel) = (None, Cancel::default());
-    turn(&mut kept, TaskState::Working, None);
-    let state = kept.moved.subscribe();
-    let begun = BegunTask { id: onward.task, call: kept.call.clone(), cancel: kept.cancel.clone(), state };
-    shelf.place(kept);
-    Ok(Onward::Begun(begun))
-}
-
-/// Hands the answer of a client to its running call.
-fn answered(shelf: &mut TaskShelf, onward: &OnwardMessage) -> Result<Onward, ClientRefusal> {
-    let asked = shelf.get(&onward.task).and_then(|kept| kept.task.question.clone()).ok_or_else(unknown)?;
-    let answer = asked.answer(&onward.input)?;
-    let mut kept = shelf.remove(&onward.task).ok_or_else(unknown)?;
-    let answered = kept.answered.take();
-    turn(&mut kept, TaskState::Working, None);
-    // A call that has ended meanwhile puts its end next.
-    let _sent = answered.map(|answered| answered.send(answer));
-    let state = kept.moved.subscribe();
-    shelf.place(kept);
-    Ok(Onward::Answered(state))
-}
-
 /// Turns a task to a state, and counts the turn unless a working task goes on to work. No task has a question in another state.
-fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>) {
+pub(super) fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>) {
     if kept.task.state != state || state.is_waiting() {
         kept.turns += 1;
     }
@@ -289,6 +231,7 @@ mod tests {
     use super::*;
     use crate::served::push::KeptPush;
     use crate::served::shelf::{BYTES_OF_CALLER, MOST_OF_CALLER};
+    use agent_proto::served::incoming::OnwardMessage;
     use agent_proto::served::input::GivenInput;
 
     fn token(name: &str) -> Principal {
@@ -299,8 +242,13 @@ mod tests {
         SkillCall { skill: "a".into(), arguments: "{}".into() }
     }
 
+    fn begun(tasks: &Tasks, owner: &str) -> BegunTask {
+        let Ok(Onward::Begun(begun)) = tasks.begin(&token(owner), &random::token(), None, call()) else { panic!("no task") };
+        begun
+    }
+
     fn onward(id: &str, call: Option<SkillCall>) -> OnwardMessage {
-        OnwardMessage { task: id.into(), call: Ok(call), input: GivenInput::Text("green".into()) }
+        OnwardMessage { id: random::token(), task: id.into(), call: Ok(call), input: GivenInput::Text("green".into()) }
     }
 
     fn question() -> TaskQuestion {
@@ -315,7 +263,7 @@ mod tests {
     #[test]
     fn a_task_of_another_caller_is_unknown() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         assert_eq!(tasks.find(&token("alice"), &begun.id).unwrap().state, TaskState::Working);
         let certified = Principal::new(PrincipalKind::Certificate, "alice");
         assert!(tasks.find(&certified, &begun.id).is_err(), "a name of another kind is another caller");
@@ -329,21 +277,21 @@ mod tests {
     #[test]
     fn working_tasks_leave_no_room_but_ended_tasks_do() {
         let tasks = Tasks::default();
-        let first = tasks.begin(&token("alice"), None, call()).unwrap();
+        let first = begun(&tasks, "alice");
         for _ in 1..MOST_OF_CALLER {
-            tasks.begin(&token("alice"), None, call()).unwrap();
+            begun(&tasks, "alice");
         }
-        assert_eq!(tasks.begin(&token("alice"), None, call()).err().unwrap().kind, RefusalReason::Crowded);
-        assert!(tasks.begin(&token("bob"), None, call()).is_ok());
+        assert_eq!(tasks.begin(&token("alice"), &random::token(), None, call()).err().unwrap().kind, RefusalReason::Crowded);
+        assert!(tasks.begin(&token("bob"), &random::token(), None, call()).is_ok());
         tasks.rest(&first.id, end(TaskState::Completed));
-        assert!(tasks.begin(&token("alice"), None, call()).is_ok());
+        assert!(tasks.begin(&token("alice"), &random::token(), None, call()).is_ok());
         assert!(tasks.find(&token("alice"), &first.id).is_err());
     }
 
     #[test]
     fn an_approved_task_goes_on_once_at_a_time() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         assert!(tasks.go_on(&token("alice"), onward(&begun.id, None)).is_err());
         tasks.rest(&begun.id, end(TaskState::AuthRequired));
         let other = SkillCall { skill: "b".into(), ..call() };
@@ -355,7 +303,7 @@ mod tests {
     #[test]
     fn a_result_beyond_the_room_fails_its_task() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         let long = TaskEnd { artifacts: Some(" ".repeat(BYTES_OF_CALLER)), ..end(TaskState::Completed) };
         tasks.rest(&begun.id, long);
         let task = tasks.find(&token("alice"), &begun.id).unwrap();
@@ -366,8 +314,8 @@ mod tests {
     #[test]
     fn a_list_holds_the_tasks_of_its_caller_alone() {
         let tasks = Tasks::default();
-        let (first, second) = (tasks.begin(&token("alice"), None, call()).unwrap(), tasks.begin(&token("alice"), None, call()).unwrap());
-        tasks.begin(&token("bob"), None, call()).unwrap();
+        let (first, second) = (begun(&tasks, "alice"), begun(&tasks, "alice"));
+        begun(&tasks, "bob");
         let ids = |filter: TaskFilter| {
             let page: serde_json::Value = serde_json::from_str(&tasks.list(&token("alice"), &filter)).unwrap();
             page["tasks"].as_array().unwrap().iter().map(|task| task["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -385,10 +333,10 @@ mod tests {
     #[test]
     fn a_run_that_waits_is_never_begun_again() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         tasks.attend(&begun.id, Some("wait"));
         assert_eq!(*begun.state.borrow(), TaskState::AuthRequired);
-        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, None)), Ok(Onward::Waits(_))));
+        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, None)), Ok(Onward::Waits(..))));
         tasks.attend(&begun.id, None);
         assert_eq!((*begun.state.borrow(), tasks.find(&token("alice"), &begun.id).unwrap().words), (TaskState::Working, None));
         assert!(tasks.go_on(&token("alice"), onward(&begun.id, None)).is_err());
@@ -397,13 +345,13 @@ mod tests {
     #[tokio::test]
     async fn a_question_is_answered_once_by_its_client() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         let answer = tasks.ask(&begun.id, question()).unwrap();
         assert_eq!(*begun.state.borrow(), TaskState::InputRequired);
         assert!(tasks.go_on(&token("bob"), onward(&begun.id, None)).is_err());
         let unclear = OnwardMessage { input: GivenInput::Unclear, ..onward(&begun.id, None) };
         assert_eq!(tasks.go_on(&token("alice"), unclear).err().unwrap().kind, RefusalReason::InvalidParams);
-        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, None)), Ok(Onward::Answered(_))));
+        assert!(matches!(tasks.go_on(&token("alice"), onward(&begun.id, None)), Ok(Onward::Answered(..))));
         assert_eq!(answer.await.unwrap(), r#"{"action":"accept","content":{"colour":"green"}}"#);
         let task = tasks.find(&token("alice"), &begun.id).unwrap();
         assert_eq!((task.state, task.question), (TaskState::Working, None));
@@ -413,7 +361,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_ends_with_its_task() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         let answer = tasks.ask(&begun.id, question()).unwrap();
         tasks.rest(&begun.id, end(TaskState::Canceled));
         assert!(answer.await.is_err() && tasks.find(&token("alice"), &begun.id).unwrap().question.is_none());
@@ -422,7 +370,7 @@ mod tests {
     #[test]
     fn steps_are_words_of_a_working_task_alone() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         let words = || tasks.find(&token("alice"), &begun.id).unwrap().words;
         tasks.step(&begun.id, "half".into());
         assert_eq!(words().as_deref(), Some("half"));
@@ -434,7 +382,7 @@ mod tests {
     #[test]
     fn words_of_a_step_never_break_the_bound() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         tasks.step(&begun.id, " ".repeat(BYTES_OF_CALLER + 1));
         assert_eq!(tasks.find(&token("alice"), &begun.id).unwrap().words, None);
     }
@@ -442,7 +390,7 @@ mod tests {
     #[test]
     fn a_second_question_is_another_turn() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         let turn = || tasks.turn(&token("alice"), &begun.id).unwrap();
         let answer = || tasks.go_on(&token("alice"), onward(&begun.id, None)).map(drop);
         let first = (tasks.ask(&begun.id, question()).unwrap(), turn()).1;
@@ -458,11 +406,11 @@ mod tests {
     #[test]
     fn tasks_of_a_gone_token_are_nobodys() {
         let tasks = Tasks::default();
-        let [ended, running] = [(); 2].map(|()| tasks.begin(&token("alice"), None, call()).unwrap());
+        let [ended, running] = [(); 2].map(|()| begun(&tasks, "alice"));
         tasks.rest(&ended.id, end(TaskState::Completed));
         let stop = Cancel::default();
         tasks.add_push(&token("alice"), &running.id, KeptPush::new("p".into(), String::new(), 1, &stop)).unwrap();
-        let other = tasks.begin(&token("bob"), None, call()).unwrap();
+        let other = begun(&tasks, "bob");
         tasks.disown(&token("alice"));
         assert!([&ended, &running].iter().all(|begun| tasks.find(&token("alice"), &begun.id).is_err()) && stop.is_cancelled());
         tasks.rest(&running.id, end(TaskState::Canceled));
@@ -473,7 +421,7 @@ mod tests {
     #[test]
     fn a_cancelled_run_ends_its_task_itself() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks, "alice");
         tasks.attend(&begun.id, Some("wait"));
         let state = tasks.cancel(&token("alice"), &begun.id).unwrap();
         assert!(begun.cancel.is_cancelled() && *state.borrow() == TaskState::AuthRequired, "the question to people is not taken back yet");

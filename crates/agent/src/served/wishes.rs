@@ -8,9 +8,10 @@ use banyan_model::Principal;
 use call::words::cancel::Cancel;
 use tokio::sync::watch;
 
+use crate::served::onward::{Onward, go_on, known_onward};
 use crate::served::push::KeptPush;
 use crate::served::shelf::TaskShelf;
-use crate::served::tasks::{Onward, Tasks, go_on, owned, unknown};
+use crate::served::tasks::{Tasks, owned, unknown};
 
 /// Most wishes of a task for notifications.
 const MOST_PUSHES: usize = 4;
@@ -26,6 +27,9 @@ impl Tasks {
     /// Goes on with a waiting task of `owner`, and adds a wish: both or neither.
     pub fn go_on_told(&self, owner: &Principal, onward: OnwardMessage, push: KeptPush) -> Result<Onward, ClientRefusal> {
         let (mut shelf, id) = (self.lock(), onward.task.clone());
+        if let Some(known) = known_onward(&shelf, owner, &onward)? {
+            return Ok(known);
+        }
         make_room(&mut shelf, owner, &id, &push)?;
         let gone_on = go_on(&mut shelf, owner, onward)?;
         place(&mut shelf, &id, push).map(|_| gone_on)
@@ -97,6 +101,7 @@ mod tests {
 
     use super::*;
     use crate::served::shelf::BYTES_OF_CALLER;
+    use crate::served::tasks::BegunTask;
 
     fn token(name: &str) -> Principal {
         Principal::new(PrincipalKind::Token, name)
@@ -106,8 +111,13 @@ mod tests {
         SkillCall { skill: "a".into(), arguments: "{}".into() }
     }
 
+    fn begun(tasks: &Tasks) -> BegunTask {
+        let Ok(Onward::Begun(begun)) = tasks.begin(&token("alice"), "m", None, call()) else { panic!("no task") };
+        begun
+    }
+
     fn onward(id: &str) -> OnwardMessage {
-        OnwardMessage { task: id.into(), call: Ok(None), input: GivenInput::Unclear }
+        OnwardMessage { id: "n".into(), task: id.into(), call: Ok(None), input: GivenInput::Unclear }
     }
 
     fn wish(id: &str, stop: &Cancel) -> KeptPush {
@@ -117,7 +127,7 @@ mod tests {
     #[test]
     fn a_task_has_few_wishes_within_its_bytes() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks);
         let stops: Vec<Cancel> = (0..=MOST_PUSHES).map(|_| Cancel::default()).collect();
         let wish = |number: usize, size| KeptPush::new(number.to_string(), String::new(), size, &stops[number]);
         let add = |push| tasks.add_push(&token("alice"), &begun.id, push).map(drop);
@@ -134,7 +144,7 @@ mod tests {
     #[test]
     fn an_ended_task_takes_no_wish() {
         let tasks = Tasks::default();
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks);
         tasks.rest(&begun.id, TaskEnd { state: TaskState::Completed, words: None, artifacts: None });
         let refused = tasks.add_push(&token("alice"), &begun.id, wish("p", &Cancel::default())).unwrap_err();
         assert_eq!(refused.kind, RefusalReason::UnsupportedOperation);
@@ -144,7 +154,7 @@ mod tests {
     #[test]
     fn a_refused_message_leaves_the_wishes_alone() {
         let (tasks, [first, second]) = (Tasks::default(), [(); 2].map(|()| Cancel::default()));
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks);
         tasks.add_push(&token("alice"), &begun.id, wish("p", &first)).unwrap();
         assert!(tasks.go_on_told(&token("alice"), onward(&begun.id), wish("p", &second)).is_err());
         assert!(!first.is_cancelled() && second.is_cancelled());
@@ -155,7 +165,7 @@ mod tests {
     #[test]
     fn the_end_of_notifications_takes_their_wish_alone() {
         let (tasks, [first, second]) = (Tasks::default(), [(); 2].map(|()| Cancel::default()));
-        let begun = tasks.begin(&token("alice"), None, call()).unwrap();
+        let begun = begun(&tasks);
         let name = PushName { task: begun.id.clone(), id: "p".into() };
         let count = || tasks.pushes(&token("alice"), &begun.id).unwrap().len();
         for stop in [&first, &second] {
