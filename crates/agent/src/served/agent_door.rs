@@ -310,7 +310,7 @@ impl AgentDoor {
         Ok((id, state, true))
     }
 
-    /// Puts a message to its task, and begins the notifications that it wants once the task has taken the message.
+    /// Puts a message to its task, and begins wanted notifications once the task has taken the message.
     fn onward(&self, owner: &Principal, sent: SentMessage, push: Option<(PreparedPush, HeldEntry)>) -> Result<Onward, ClientRefusal> {
         let notify = |push: NamedPush, held, state| drop(push.begin(&self.tasks, owner, held, state));
         match sent.purpose {

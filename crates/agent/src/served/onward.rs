@@ -1,4 +1,4 @@
-//! Ways of a task after a message of its client. A message that is sent again begins no call, and answers no question. Runs no call.
+//! Ways of a task after a message of its client. A message sent again begins no call, and answers no question. Runs no call.
 
 use agent_proto::served::incoming::{OnwardMessage, SentMessage, SentPurpose, SkillCall};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
@@ -33,7 +33,7 @@ impl Onward {
 }
 
 impl Tasks {
-    /// Finds the task of `owner` that has heard a message: its id and its states.
+    /// Finds the task of `owner` to have heard a message: its id and its states.
     pub fn known(&self, owner: &Principal, sent: &SentMessage) -> Result<Option<(String, watch::Receiver<TaskState>)>, ClientRefusal> {
         let shelf = self.lock();
         let known = match &sent.purpose {
@@ -49,12 +49,12 @@ impl Tasks {
     }
 }
 
-/// Finds the task that a message began before. Another call under the same id of a message is refused.
+/// Finds the task begun by a message before. Another call under the same id of a message is refused.
 pub(super) fn known_call(shelf: &TaskShelf, owner: &Principal, message: &str, call: &SkillCall) -> Result<Option<Onward>, ClientRefusal> {
     known(shelf, owner, message, |kept| kept.call == *call)
 }
 
-/// Finds the task that has heard an onward message before.
+/// Finds the task to have heard an onward message before.
 pub(super) fn known_onward(shelf: &TaskShelf, owner: &Principal, onward: &OnwardMessage) -> Result<Option<Onward>, ClientRefusal> {
     known(shelf, owner, &onward.id, |kept| kept.task.id == onward.task)
 }
@@ -73,7 +73,7 @@ fn known(
     Ok(Some(Onward::Known(kept.task.id.clone(), kept.moved.subscribe())))
 }
 
-/// Notes a message that changes nothing.
+/// Notes a message without a change.
 fn hear(shelf: &mut TaskShelf, task: &str, message: &str) {
     if let Some(mut kept) = shelf.remove(task) {
         kept.hear(mark(message));

@@ -21,7 +21,7 @@ pub const MOST: usize = 4_096;
 pub const BYTES_OF_CALLER: usize = 16 << 20;
 pub const BYTES: usize = 128 << 20;
 
-/// Most messages of a task that are known again, and the bytes to know one by.
+/// Most messages of a task known again, and the bytes to know a message by.
 const MOST_HEARD: usize = 16;
 const BYTES_OF_MARK: usize = 128;
 
@@ -47,7 +47,7 @@ pub struct KeptTask {
     pub pushes: Vec<KeptPush>,
     /// The state, for those who wait for another.
     pub moved: watch::Sender<TaskState>,
-    /// Messages that the task has heard: the first, and the latest.
+    /// Messages heard by the task: the first, and the latest.
     heard: Vec<MessageMark>,
     /// Count of the turns to another state, or to another wait. Steps are none.
     pub turns: u64,
@@ -67,7 +67,7 @@ impl KeptTask {
         TaskTurn { state: self.task.state, count: self.turns }
     }
 
-    /// Notes a message. The first one, which began the call, is never forgotten.
+    /// Notes a message. The first, with the call, is never forgotten.
     pub fn hear(&mut self, mark: MessageMark) {
         if self.heard.len() >= MOST_HEARD {
             self.heard.remove(1);
@@ -104,7 +104,7 @@ pub struct TaskShelf {
 #[derive(Default)]
 struct OwnedTasks {
     ids: BTreeMap<u64, String>,
-    /// Ids of the tasks that have heard a message.
+    /// Ids of the tasks by messages heard.
     heard: HashMap<MessageMark, String>,
     bytes: usize,
 }
@@ -115,7 +115,7 @@ impl TaskShelf {
         self.tasks.get(id)
     }
 
-    /// Finds the task of `owner` that has heard a message.
+    /// Finds the task of `owner` to have heard a message.
     pub fn heard(&self, owner: &Principal, mark: &MessageMark) -> Option<&KeptTask> {
         self.get(self.owners.get(owner)?.heard.get(mark)?)
     }
