@@ -14,6 +14,8 @@ use bytes::Bytes;
 /// A field that no version knows.
 const UNKNOWN: &[u8] = b"\xfa\xff\x03\x01x";
 
+/// Milliseconds at which nothing is put off any more.
+const LATER: u64 = 3_600_000;
 /// A moment before which all times of the inputs are.
 const AT: ContextMoment = ContextMoment { wall: 1 << 50, now: 0 };
 
@@ -105,8 +107,9 @@ pub(super) fn session(data: &[u8]) {
         context.note_kept(context.replica().version(), 0);
     }
     let Ok(mut other) = Replica::new("c", "other") else { return };
-    assert!(context.subscribe("peer", SyncSubscribe::default(), 0).is_ok());
-    while let Some(payload) = context.next("peer", 0) {
+    // A second subscription on a connection is put off for a moment.
+    assert!(context.subscribe("peer", SyncSubscribe::default(), LATER).is_ok());
+    while let Some(payload) = context.next("peer", LATER) {
         assert!(talk.envelope("", payload.clone()).is_ok_and(|envelope| envelope.len() <= MOST_FRAME));
         if let EnvelopePayload::ContextPatch(patch) = payload {
             assert!(other.apply(&patch, "me", 1 << 50).is_ok());
