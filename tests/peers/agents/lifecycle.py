@@ -2,6 +2,7 @@
 import json
 import os
 import time
+import uuid
 from pathlib import Path
 
 from agents.served import TOKENS, gate, http
@@ -9,7 +10,6 @@ from agents.served import TOKENS, gate, http
 DOCUMENT, PAIRS = "/.well-known/aepb", "/.well-known/aepb/gateway"
 SUCCESSOR = "https://next.example/.well-known/aepb"
 OWN = {"Authorization": f"Bearer {TOKENS['alice']}", "Content-Type": "application/json", "A2A-Version": "1.0"}
-CALL = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"disk": "sda"}}], "metadata": {"io.banyan/skill": "disk__wipe"}}}
 
 
 def run(report):
@@ -23,10 +23,14 @@ def life(gateway, *arguments):
     return gateway.asked("agent", *arguments, *config)
 
 
+def call(disk="sda"):
+    """A message of its own that calls the tool."""
+    return {"message": {"messageId": uuid.uuid4().hex, "role": "ROLE_USER", "parts": [{"data": {"disk": disk}}], "metadata": {"io.banyan/skill": "disk__wipe"}}}
+
+
 def begin(gateway, disk):
     """A task that is not waited for: its id."""
-    message = {**CALL["message"], "parts": [{"data": {"disk": disk}}]}
-    return http(gateway, "/a2a/message:send", OWN, {"message": message, "configuration": {"returnImmediately": True}})[2]["task"]["id"]
+    return http(gateway, "/a2a/message:send", OWN, {**call(disk), "configuration": {"returnImmediately": True}})[2]["task"]["id"]
 
 
 def state(gateway, task):
@@ -36,8 +40,8 @@ def state(gateway, task):
 def send(gateway, binding):
     """A new task: status, headers and answer."""
     if binding == "HTTP+JSON":
-        return http(gateway, "/a2a/message:send", OWN, CALL)
-    return http(gateway, "/a2a", OWN, {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": CALL})
+        return http(gateway, "/a2a/message:send", OWN, call())
+    return http(gateway, "/a2a", OWN, {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": call()})
 
 
 def lifecycle(report):
@@ -85,6 +89,9 @@ def deprecated(report, gateway):
 
 def draining(report, gateway, log):
     lines = lambda: len(Path(log).read_text().splitlines())
+    before, again = lines(), call("twice")
+    tasks = {http(gateway, "/a2a/message:send", OWN, again)[2]["task"]["id"] for _ in range(3)}
+    report.equal("agents: a message sent again gives its task back, and its tool ran once", (len(tasks), lines() - before), (1, 1))
     before, held = lines(), begin(gateway, "held")
     wait(lambda: lines() > before)
     before = lines()
