@@ -86,6 +86,10 @@ def routed(report, gateway):
     texts = judge(report, "r1", told, gateway)
     report.check("NM-12: r1: and each is read as hidden", all(texts[f"as it runs, {what}"].count(MARK) >= held.count(CANARY) for what in ("exec", "pull", "resource")), str(texts)[:600])
     report.equal("NM-12: r1: which runs what it ran", lab.running("r1"), before)
+    running = lab.vtysh("r1", "show running-config no-header")
+    pushed = device.call("network.file.push", filename="candidate-config", content=running.replace("\nend", "\nline vty\n!\nend"))
+    report.check("NM-13: r1: a file with an empty `line vty`, as many have, is taken", not pushed.get("isError"), str(pushed)[:600])
+    device.call("network.rollback")
     for line in ("agentx", "agent", "usern x nopassword"):
         for tool in ("network.preview.configure", "network.cli.configure"):
             code, detail = device.code(tool, commands=[line])

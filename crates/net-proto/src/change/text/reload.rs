@@ -4,24 +4,28 @@ use super::{Grammar, LineNode, Tree, undone};
 
 /// Begins of lines that a command of their own takes away; `frr-reload.py` leaves `password`.
 const PASSWORDS: [&str; 2] = ["password ", "enable password "];
-/// Begins of lines that `frr-reload.py` never takes away, with all that stands below them, and nothing else does.
-const LASTING: [&str; 6] = ["agentx", "frr version", "frr defaults", "username", "line vty", "service integrated-vtysh-config"];
+/// Begins of lines that `frr-reload.py` never takes away, and nothing else does.
+const LASTING: [&str; 5] = ["agentx", "frr version", "frr defaults", "username", "service integrated-vtysh-config"];
+/// The same for the lines below this one, which means nothing alone.
+const LASTING_BELOW: &str = "line vty";
 
-/// Could FRR take a line for one that lasts? Each word may be shortened.
-fn may_last(line: &str) -> bool {
-    let line = line.trim_start();
+/// Could FRR take a line for one that lasts?
+fn may_last(node: &LineNode) -> bool {
+    LASTING.iter().any(|known| is_short_for(&node.line, known)) || (!node.below.is_empty() && is_short_for(&node.line, LASTING_BELOW))
+}
+
+/// Checks for a line that begins with known words, each perhaps shortened, or takes such a line back.
+fn is_short_for(line: &str, known: &str) -> bool {
     let words: Vec<&str> = line.strip_prefix("no ").unwrap_or(line).split_whitespace().collect();
-    LASTING.iter().any(|lasting| {
-        let mut known = lasting.split(' ');
-        words.len() >= known.clone().count() && words.iter().zip(&mut known).all(|(word, known)| known.starts_with(word))
-    })
+    let known: Vec<&str> = known.split(' ').collect();
+    words.len() >= known.len() && words.iter().zip(known).all(|(word, known)| known.starts_with(word))
 }
 
 impl Tree {
     /// The first line that one of both configurations of FRR has alone and that no reload could take away: `frr-reload.py` leaves such lines.
     pub fn lasting_difference<'t>(&'t self, other: &'t Self) -> Option<&'t str> {
         let alone = |these: &'t Self, those: &'t Self| {
-            let lasting = these.nodes.iter().filter(|node| may_last(&node.line));
+            let lasting = these.nodes.iter().filter(|node| may_last(node));
             lasting.filter(|node| !those.nodes.contains(node)).map(|node| node.line.as_str()).next()
         };
         alone(other, self).or_else(|| alone(self, other))
@@ -70,12 +74,15 @@ mod tests {
 
     #[test]
     fn nm_13_lines_that_last_are_found_on_both_sides() {
-        let (one, other) = (Tree::read("hostname r1\nagentx\n"), Tree::read("hostname r2\nline vty\nexit\n"));
+        let (one, other) = (Tree::read("hostname r1\nagentx\n"), Tree::read("hostname r2\nline vty\n exec-timeout 1 0\nexit\n"));
         assert_eq!((one.lasting_difference(&other), other.lasting_difference(&one)), (Some("line vty"), Some("agentx")));
         assert_eq!(one.lasting_difference(&Tree::read("agentx\nhostname r2\n")), None);
         let below = Tree::read("hostname r2\nline vty\n exec-timeout 0 0\nexit\n");
+        assert_eq!(Tree::read("").lasting_difference(&Tree::read("line  vty\n exec-timeout 0 0\n")), Some("line  vty"));
+        // Alone, the line stands in many a file and changes nothing.
+        assert_eq!(Tree::read("").lasting_difference(&Tree::read("hostname r2\nline vty\n!\n")), None);
         assert_eq!(other.lasting_difference(&below), Some("line vty"));
-        for line in ["agent", "usern x nopassword", "line  vty", "no service integrated-vtysh-config", "serv integ", "frr def datacenter"] {
+        for line in ["agent", "usern x nopassword", "no service integrated-vtysh-config", "serv integ", "frr def datacenter"] {
             assert_eq!(Tree::read("").lasting_difference(&Tree::read(line)), Some(line.trim()));
         }
         for line in
