@@ -3,6 +3,8 @@
 pub mod agent_door;
 pub mod asked;
 pub mod capability_door;
+#[cfg(test)]
+mod fixtures;
 pub mod life;
 pub mod onward;
 pub mod operation;

@@ -128,19 +128,11 @@ fn answered(shelf: &mut TaskShelf, onward: &OnwardMessage) -> Result<Onward, Cli
 
 #[cfg(test)]
 mod tests {
-    use agent_proto::served::input::{GivenInput, TaskQuestion};
+    use agent_proto::served::input::GivenInput;
     use agent_proto::served::written::TaskEnd;
-    use banyan_model::PrincipalKind;
 
     use super::*;
-
-    fn token(name: &str) -> Principal {
-        Principal::new(PrincipalKind::Token, name)
-    }
-
-    fn call() -> SkillCall {
-        SkillCall { skill: "a".into(), arguments: "{}".into() }
-    }
+    use crate::served::fixtures::{call, question, token};
 
     fn onward(message: &str, id: &str) -> OnwardMessage {
         OnwardMessage { id: message.into(), task: id.into(), call: Ok(None), input: GivenInput::Text("green".into()) }
@@ -149,11 +141,6 @@ mod tests {
     fn begin(tasks: &Tasks, owner: &str, message: &str) -> BegunTask {
         let Ok(Onward::Begun(begun)) = tasks.begin(&token(owner), message, None, call()) else { panic!("no task") };
         begun
-    }
-
-    fn question() -> TaskQuestion {
-        let params = br#"{"message":"which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}}"#;
-        TaskQuestion::read("elicitation/create", params).unwrap()
     }
 
     #[test]

@@ -229,18 +229,11 @@ pub(super) fn unknown() -> ClientRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::served::fixtures::{call, question, token};
     use crate::served::push::KeptPush;
     use crate::served::shelf::{BYTES_OF_CALLER, MOST_OF_CALLER};
     use agent_proto::served::incoming::OnwardMessage;
     use agent_proto::served::input::GivenInput;
-
-    fn token(name: &str) -> Principal {
-        Principal::new(PrincipalKind::Token, name)
-    }
-
-    fn call() -> SkillCall {
-        SkillCall { skill: "a".into(), arguments: "{}".into() }
-    }
 
     fn begun(tasks: &Tasks, owner: &str) -> BegunTask {
         let Ok(Onward::Begun(begun)) = tasks.begin(&token(owner), &random::token(), None, call()) else { panic!("no task") };
@@ -249,11 +242,6 @@ mod tests {
 
     fn onward(id: &str, call: Option<SkillCall>) -> OnwardMessage {
         OnwardMessage { id: random::token(), task: id.into(), call: Ok(call), input: GivenInput::Text("green".into()) }
-    }
-
-    fn question() -> TaskQuestion {
-        let params = br#"{"message":"which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}}"#;
-        TaskQuestion::read("elicitation/create", params).unwrap()
     }
 
     fn end(state: TaskState) -> TaskEnd {

@@ -94,22 +94,13 @@ fn place(shelf: &mut TaskShelf, id: &str, push: KeptPush) -> Result<watch::Recei
 
 #[cfg(test)]
 mod tests {
-    use agent_proto::served::incoming::SkillCall;
     use agent_proto::served::input::GivenInput;
     use agent_proto::served::written::TaskEnd;
-    use banyan_model::PrincipalKind;
 
     use super::*;
+    use crate::served::fixtures::{call, token};
     use crate::served::shelf::BYTES_OF_CALLER;
     use crate::served::tasks::BegunTask;
-
-    fn token(name: &str) -> Principal {
-        Principal::new(PrincipalKind::Token, name)
-    }
-
-    fn call() -> SkillCall {
-        SkillCall { skill: "a".into(), arguments: "{}".into() }
-    }
 
     fn begun(tasks: &Tasks) -> BegunTask {
         let Ok(Onward::Begun(begun)) = tasks.begin(&token("alice"), "m", None, call()) else { panic!("no task") };
