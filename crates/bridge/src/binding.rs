@@ -32,7 +32,7 @@ impl BindingId {
 
     /// Checks for a codec in this crate.
     pub const fn has_codec(self) -> bool {
-        matches!(self, Self::A2a | Self::Mcp)
+        matches!(self, Self::A2a | Self::Ainp | Self::Mcp | Self::Uacp)
     }
 
     /// The ordered pairs of bindings with codecs.

@@ -14,6 +14,16 @@ use crate::reader::RawObject;
 use crate::residue::{self, EXTENSION_KEY, OwnPlaces};
 
 const AT: &str = "extension";
+/// Most gateways that a message names: far above every limit of hops.
+const MOST_HOPS: usize = 64;
+/// Member of an extension beside an answer that looks like another kind of message.
+const KIND: &str = "kind";
+const RESPONSE: &[u8] = b"\"response\"";
+
+/// Marks an extension as that of an answer.
+pub(crate) fn mark_response(out: &mut ObjectWriter) {
+    out.raw(KIND, RESPONSE);
+}
 
 /// Losses of one message on its way out.
 #[derive(Debug, Default)]
@@ -99,6 +109,7 @@ fn fields<'m>(message: &'m CanonicalMessage<'_>, own: OwnPlaces<'_>) -> Vec<(Can
     let mut made = |field, raw: Option<Vec<u8>>| found.extend(raw.map(|raw| (field, Cow::Owned(raw))));
     made(CanonicalField::State, message.state.map(|state| json::quote(state.name()).into_bytes()));
     made(CanonicalField::Ects, (!trail.ects.is_empty()).then(|| array(trail.ects.iter().map(QuotedText::raw))));
+    made(CanonicalField::Hops, (!trail.hops.is_empty()).then(|| array(trail.hops.iter().map(QuotedText::raw))));
     made(
         CanonicalField::Artifacts,
         (!message.artifacts.is_empty()).then(|| array(message.artifacts.iter().map(|head| head_of(head, None)))),
@@ -150,14 +161,24 @@ impl<'a> Restoring<'a> {
     /// Takes the extension out of a free map.
     pub(crate) fn open(map: Option<&RawObject<'a>>) -> Result<Option<Self>, BridgeError> {
         let Some(found) = map.map(|map| map.object(EXTENSION_KEY, AT)).transpose()?.flatten() else { return Ok(None) };
-        let made = found.array("made")?.unwrap_or_default();
-        let made = made.into_iter().filter_map(json::as_str).map(Cow::into_owned).collect();
-        Ok(Some(Self { found, made }))
+        Self::alone(found).map(Some)
     }
 
     /// Tells if a field of the wire form was made up.
     pub(crate) fn is_made(&self, field: CanonicalField) -> bool {
         self.made.iter().any(|name| name == field.name())
+    }
+
+    /// Opens an extension that stands alone.
+    pub(crate) fn alone(found: RawObject<'a>) -> Result<Self, BridgeError> {
+        let made = found.array("made")?.unwrap_or_default();
+        let made = made.into_iter().filter_map(json::as_str).map(Cow::into_owned).collect();
+        Ok(Self { found, made })
+    }
+
+    /// Tells if the message is an answer, whatever kind its wire form shows.
+    pub(crate) fn is_response(&self) -> bool {
+        self.found.get(KIND) == Some(RESPONSE)
     }
 
     /// The raw elements of a member.
@@ -200,6 +221,13 @@ impl<'a> Restoring<'a> {
         }
         for ect in list(CanonicalField::Ects)?.unwrap_or_default() {
             message.trail.ects.push(QuotedText::read(ect).ok_or(BridgeError::malformed(AT, "an execution context token is a text"))?);
+        }
+        let hops = list(CanonicalField::Hops)?.unwrap_or_default();
+        if hops.len() > MOST_HOPS {
+            return Err(BridgeError::TooLarge);
+        }
+        for hop in hops {
+            message.trail.hops.push(QuotedText::read(hop).ok_or(BridgeError::malformed(AT, "a gateway is named by a text"))?);
         }
         for head in list(CanonicalField::Artifacts)?.unwrap_or_default() {
             message.artifacts.push(read_head(&RawObject::read(head, AT)?)?);

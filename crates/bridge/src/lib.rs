@@ -2,16 +2,20 @@
 //!
 //! A field without a place in a binding travels in an extension under one namespaced key, is reported as a [`Loss`], and comes back when
 //! the message is translated back. A loss of meaning is an error, and nothing is there to be sent. Knows no connection, no clock and no
-//! signature. Bindings other than `a2a-v1` and `mcp-v1` are refused as [`BridgeError::NoPath`].
+//! key of its own: the caller gives keys. `slim-v1` is refused as
+//! [`BridgeError::NoPath`].
 
 mod a2a;
+mod ainp;
 mod binding;
 mod carried;
 mod error;
 mod field;
+mod hex;
 mod loss;
 mod mcp;
 mod message;
+mod owned;
 mod part;
 mod passage;
 mod problem;
@@ -19,15 +23,18 @@ mod raw;
 mod reader;
 mod residue;
 mod rpc;
+mod shape;
 mod translation;
+mod uacp;
 
+pub use ainp::{EnvelopeKey, EnvelopeSeal, did_of_key, key_of_did, seal, seal_of};
 pub use binding::BindingId;
 pub use error::BridgeError;
 pub use field::CanonicalField;
 pub use loss::{Loss, LossFate, Severity, warnings};
 pub use message::{
-    ArtifactHead, CanonicalMessage, CanonicalPart, Failure, FailureClass, Hop, MessageKind, PartContent, Residue, ResiduePlace, Trail,
-    Wants, WorkState,
+    ArtifactHead, CanonicalMessage, CanonicalPart, EnvelopeFacts, Failure, FailureClass, Hop, MessageKind, PartContent, Residue,
+    ResiduePlace, Trail, Wants, WorkState,
 };
 pub use passage::{IncomingMessage, OutgoingText};
 pub use problem::BridgeProblem;

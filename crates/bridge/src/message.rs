@@ -133,6 +133,8 @@ pub struct Trail<'a> {
     pub parent: Option<QuotedText<'a>>,
     /// Address for the decision of a person.
     pub callback: Option<QuotedText<'a>>,
+    /// Ids of the gateways that have translated the message, the first one first. A claim of the sender, and no evidence.
+    pub hops: Vec<QuotedText<'a>>,
 }
 
 /// Members of a binding without an equal elsewhere, and the object around them.
@@ -164,6 +166,10 @@ pub enum ResiduePlace {
     Part,
     PartMeta,
     Resource,
+    Options,
+    Attestations,
+    Payload,
+    Semantics,
 }
 
 /// Facts of a hop: read from the incoming message, and given for the outgoing one.
@@ -181,6 +187,23 @@ pub struct Hop<'a> {
     pub stateless: bool,
     /// MCP: members of `_meta` about the connection alone.
     pub meta: Vec<RawMember<'a>>,
+    /// µACP: the peer writes CBOR.
+    pub cbor: bool,
+    pub envelope: EnvelopeFacts<'a>,
+}
+
+/// AINP: facts of an envelope.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvelopeFacts<'a> {
+    /// A UUID of version 4. Given for an outgoing envelope, the id stands in where the message has none of the form.
+    pub id: Option<QuotedText<'a>>,
+    /// Names of sender and receiver, as `did:key` or `did:web`.
+    pub from: Option<QuotedText<'a>>,
+    pub to: Option<QuotedText<'a>>,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// Milliseconds; `None`: the default of the binding.
+    pub lifetime: Option<u64>,
 }
 
 impl CanonicalMessage<'_> {

@@ -5,9 +5,17 @@ use std::borrow::Cow;
 /// A raw JSON value, borrowed from the message wherever possible.
 pub type RawJson<'a> = Cow<'a, [u8]>;
 
-/// A JSON string with its quotes, as its sender spelled the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A JSON string with its quotes, as its sender spelled the text. Two spellings of a text are equal.
+#[derive(Clone, Debug)]
 pub struct QuotedText<'a>(Cow<'a, [u8]>);
+
+impl PartialEq for QuotedText<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 || matches!((self.plain(), other.plain()), (Some(one), Some(other)) if one == other)
+    }
+}
+
+impl Eq for QuotedText<'_> {}
 
 impl<'a> QuotedText<'a> {
     /// Quotes a text.
@@ -20,6 +28,16 @@ impl<'a> QuotedText<'a> {
         raw.starts_with(b"\"").then_some(Self(Cow::Borrowed(raw)))
     }
 
+    /// Puts the quote before the rest of a raw string.
+    pub(crate) fn from_inside(rest: &[u8]) -> QuotedText<'static> {
+        QuotedText(Cow::Owned([b"\"", rest].concat()))
+    }
+
+    /// The raw string without the first quote.
+    pub(crate) fn inside(&self) -> &[u8] {
+        self.0.get(1..).unwrap_or_default()
+    }
+
     /// The raw string, quotes included.
     pub fn raw(&self) -> &[u8] {
         &self.0
@@ -30,9 +48,20 @@ impl<'a> QuotedText<'a> {
         QuotedText(Cow::Owned(self.0.to_vec()))
     }
 
+    /// The same text, borrowed from nothing.
+    pub(crate) fn into_owned(self) -> QuotedText<'static> {
+        QuotedText(Cow::Owned(self.0.into_owned()))
+    }
+
     /// The text without quotes and escapes.
     pub fn text(&self) -> Cow<'_, str> {
         json::as_str(&self.0).unwrap_or_default()
+    }
+
+    /// The text without quotes and escapes; `None`: half of a surrogate pair, for which UTF-8 has no bytes.
+    pub(crate) fn plain(&self) -> Option<Cow<'_, str>> {
+        let has_escape = self.0.windows(2).any(|pair| pair == b"\\u");
+        json::as_str(&self.0).filter(|_| !has_escape || json::tree::read(&self.0).is_ok())
     }
 }
 
@@ -41,6 +70,8 @@ impl<'a> QuotedText<'a> {
 pub struct RawMember<'a> {
     pub(crate) key: Cow<'a, str>,
     pub(crate) whole: RawJson<'a>,
+    /// Begin of the value.
+    pub(crate) value_at: usize,
 }
 
 impl PartialEq for RawMember<'_> {
@@ -52,12 +83,24 @@ impl PartialEq for RawMember<'_> {
 impl Eq for RawMember<'_> {}
 
 impl RawMember<'_> {
+    /// The raw value.
+    pub fn value(&self) -> &[u8] {
+        self.whole.get(self.value_at..).unwrap_or_default()
+    }
+
+    /// The same member, borrowed from nothing.
+    pub(crate) fn into_owned(self) -> RawMember<'static> {
+        let key = Cow::Owned(self.key.into_owned());
+        RawMember { key, whole: Cow::Owned(self.whole.into_owned()), value_at: self.value_at }
+    }
+
     /// Makes a member of a key and a sound raw value.
     pub fn new(key: &str, raw: &[u8]) -> RawMember<'static> {
         let mut whole = json::quote(key).into_bytes();
         whole.push(b':');
+        let value_at = whole.len();
         whole.extend_from_slice(raw);
-        RawMember { key: Cow::Owned(key.to_owned()), whole: Cow::Owned(whole) }
+        RawMember { key: Cow::Owned(key.to_owned()), whole: Cow::Owned(whole), value_at }
     }
 
     /// The key, unescaped.

@@ -89,7 +89,11 @@ impl<'a> RawObject<'a> {
     pub(crate) fn rest(&self, known: &[&str]) -> Vec<RawMember<'a>> {
         let spans = self.members.spans();
         let found = self.members.iter().zip(spans).filter(|((key, _), _)| !known.contains(&&**key));
-        found.map(|((key, _), (whole, _))| RawMember { key, whole: Cow::Borrowed(&self.text[whole]) }).collect()
+        let member = |key, whole: json::Span, value: json::Span| {
+            let value_at = value.start - whole.start;
+            RawMember { key, whole: Cow::Borrowed(&self.text[whole]), value_at }
+        };
+        found.map(|((key, _), (whole, value))| member(key, whole, value)).collect()
     }
 
     pub(crate) fn text(&self) -> &'a [u8] {

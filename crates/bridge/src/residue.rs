@@ -5,6 +5,7 @@ use crate::error::BridgeError;
 use crate::message::{Residue, ResiduePlace};
 use crate::raw::{ObjectWriter, RawMember, array};
 use crate::reader::RawObject;
+use crate::shape;
 
 /// Member of every free map for fields without a place in a binding.
 pub const EXTENSION_KEY: &str = "io.banyan/aepb";
@@ -12,7 +13,7 @@ pub const EXTENSION_KEY: &str = "io.banyan/aepb";
 /// A binding, a place and the name of the place in the extension, and the members read there by a codec. No residue may hold any of these.
 type PlaceRow = (BindingId, ResiduePlace, &'static str, &'static [&'static str]);
 
-const PLACES: [PlaceRow; 27] = [
+const PLACES: &[PlaceRow] = &[
     (BindingId::A2a, ResiduePlace::Envelope, "envelope", &["jsonrpc", "id", "method", "params", "result", "error"]),
     (BindingId::A2a, ResiduePlace::Params, "params", &["message", "configuration", "metadata"]),
     (BindingId::A2a, ResiduePlace::Cancel, "cancel", &["id", "metadata"]),
@@ -45,6 +46,20 @@ const PLACES: [PlaceRow; 27] = [
     (BindingId::Mcp, ResiduePlace::Part, "part", &["type", "text", "data", "mimeType", "uri", "name", "resource", "_meta"]),
     (BindingId::Mcp, ResiduePlace::PartMeta, "part_meta", &[EXTENSION_KEY]),
     (BindingId::Mcp, ResiduePlace::Resource, "resource", &["text", "blob", "mimeType"]),
+    (
+        BindingId::Ainp,
+        ResiduePlace::Envelope,
+        "envelope",
+        &["version", "msg_type", "id", "timestamp", "ttl", "trace_id", "from_did", "to_did", "to_query", "attestations", "payload", "sig"],
+    ),
+    (BindingId::Ainp, ResiduePlace::Attestations, "attestations", &[]),
+    (BindingId::Ainp, ResiduePlace::Payload, "payload", &["@type", "semantics", EXTENSION_KEY]),
+    (BindingId::Ainp, ResiduePlace::Semantics, "semantics", &["service_type", "details"]),
+    (BindingId::Ainp, ResiduePlace::Result, "result", &["intent_id", "status", "result", EXTENSION_KEY]),
+    (BindingId::Ainp, ResiduePlace::Error, "error", &["intent_id", "error_code", "error_message", "retry_after_ms", EXTENSION_KEY]),
+    (BindingId::Uacp, ResiduePlace::Envelope, "envelope", &[]),
+    (BindingId::Uacp, ResiduePlace::Result, "result", &[]),
+    (BindingId::Uacp, ResiduePlace::Options, "options", &[]),
 ];
 
 /// Beginning of the keys in `_meta` of MCP for a single connection.
@@ -112,8 +127,9 @@ pub(crate) fn read<'a>(into: &mut Vec<Residue<'a>>, elements: Vec<&'a [u8]>, own
         let members = held.rest(&[]);
         let is_connections = |key: &str| *binding == BindingId::Mcp && *place == ResiduePlace::Meta && key.starts_with(CONNECTION_PREFIX);
         let is_known = members.iter().any(|member| known.contains(&member.key()) || is_connections(member.key()));
+        let is_shaped = shape::is_shaped(*binding, *place, &members);
         let is_twice = into.iter().any(|other| (other.binding, other.place) == (*binding, *place));
-        if is_known || is_twice || members.is_empty() {
+        if is_known || is_twice || !is_shaped || members.is_empty() {
             return Err(BridgeError::malformed(AT, "residue may hold no member that its binding reads, and no place twice"));
         }
         into.push(Residue { binding: *binding, place: *place, members });

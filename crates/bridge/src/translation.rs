@@ -7,7 +7,7 @@ use crate::error::BridgeError;
 use crate::loss::Loss;
 use crate::message::{CanonicalMessage, Hop};
 use crate::passage::{IncomingMessage, OutgoingText};
-use crate::{a2a, mcp};
+use crate::{a2a, ainp, mcp, uacp};
 
 /// Reads a message. All values are borrowed from `text`.
 ///
@@ -16,8 +16,10 @@ use crate::{a2a, mcp};
 pub fn decode(binding: BindingId, text: &[u8]) -> Result<IncomingMessage<'_>, BridgeError> {
     match binding {
         BindingId::A2a => a2a::decode(text),
+        BindingId::Ainp => ainp::decode(text),
         BindingId::Mcp => mcp::decode(text),
-        BindingId::Ainp | BindingId::Slim | BindingId::Uacp => Err(no_codec(binding)),
+        BindingId::Uacp => uacp::decode(text),
+        BindingId::Slim => Err(no_codec(binding)),
     }
 }
 
@@ -28,8 +30,10 @@ pub fn decode(binding: BindingId, text: &[u8]) -> Result<IncomingMessage<'_>, Br
 pub fn encode(binding: BindingId, message: &CanonicalMessage<'_>, hop: &Hop<'_>) -> Result<OutgoingText, BridgeError> {
     match binding {
         BindingId::A2a => a2a::encode(message, hop),
+        BindingId::Ainp => ainp::encode(message, hop),
         BindingId::Mcp => mcp::encode(message, hop),
-        BindingId::Ainp | BindingId::Slim | BindingId::Uacp => Err(no_codec(binding)),
+        BindingId::Uacp => uacp::encode(message, hop),
+        BindingId::Slim => Err(no_codec(binding)),
     }
 }
 

@@ -28,11 +28,13 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 83] = [
+pub const ALL: [(&str, Check); 85] = [
     ("a2a_served", served::message),
     ("aepb_a2a", bridged::a2a),
+    ("aepb_ainp", bridged::ainp),
     ("aepb_document", agents::capabilities),
     ("aepb_mcp", bridged::mcp),
+    ("aepb_uacp", bridged::uacp),
     ("annotation", mesh::annotation),
     ("arguments", judged::arguments),
     ("axcp_data", contexts::data),

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bridge::{
-    ArtifactHead, BindingId, CanonicalMessage, CanonicalPart, Failure, FailureClass, Hop, MessageKind, PartContent, QuotedText, RawJson,
-    RawMember, Residue, ResiduePlace, Trail, Wants, WorkState,
+    ArtifactHead, BindingId, CanonicalMessage, CanonicalPart, EnvelopeFacts, Failure, FailureClass, Hop, MessageKind, PartContent,
+    QuotedText, RawJson, RawMember, Residue, ResiduePlace, Trail, Wants, WorkState,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -12,11 +12,14 @@ use proptest::prelude::*;
 
 const A2A: BindingId = BindingId::A2a;
 const MCP: BindingId = BindingId::Mcp;
+const AINP: BindingId = BindingId::Ainp;
+const UACP: BindingId = BindingId::Uacp;
 
 type Message = CanonicalMessage<'static>;
 
 fn text() -> impl Strategy<Value = QuotedText<'static>> {
-    prop_oneof![Just(String::new()), "[a-z]{1,8}", any::<String>()].prop_map(|text| QuotedText::quote(&text))
+    let uuid = Just("550e8400-e29b-41d4-a716-446655440000".to_owned());
+    prop_oneof![Just(String::new()), "[a-z]{1,8}", "[0-9a-f]{16,20}", uuid, any::<String>()].prop_map(|text| QuotedText::quote(&text))
 }
 
 fn raw() -> impl Strategy<Value = RawJson<'static>> {
@@ -43,11 +46,28 @@ fn residue(places: &'static [(BindingId, ResiduePlace)]) -> impl Strategy<Value 
             if kept.iter().any(|other| (other.binding, other.place) == (binding, place)) {
                 continue;
             }
+            if let Some(members) = shaped(binding, place, &members) {
+                kept.push(Residue { binding, place, members });
+                continue;
+            }
             let members = members.iter().enumerate().map(|(at, (name, raw))| RawMember::new(&format!("x-{at}-{name}é"), raw)).collect();
             kept.push(Residue { binding, place, members });
         }
         kept.sort_by_key(|found| (found.binding, found.place));
         kept
+    })
+}
+
+/// Members of places that take no others; `None`: the place takes any.
+fn shaped(binding: BindingId, place: ResiduePlace, members: &[(u8, RawJson<'static>)]) -> Option<Vec<RawMember<'static>>> {
+    let first = members.first().map_or(0, |(name, _)| *name);
+    Some(match (binding, place) {
+        (AINP, ResiduePlace::Attestations) => vec![RawMember::new("others", br#"[{"a":1.0},"vc:x"]"#)],
+        (AINP, ResiduePlace::Payload) if first == 1 => vec![RawMember::new("@context", b"\"https://a.example/own\"")],
+        (UACP, ResiduePlace::Envelope) => vec![RawMember::new("qos", if first == 0 { b"0" } else { b"2" })],
+        (UACP, ResiduePlace::Result) => vec![RawMember::new("code", if first == 0 { b"1" } else { b"63" })],
+        (UACP, ResiduePlace::Options) => vec![RawMember::new("opt-05", br#"["","00ff"]"#), RawMember::new("opt-f0", br#"["61"]"#)],
+        _ => return None,
     })
 }
 
@@ -121,7 +141,17 @@ fn failure() -> impl Strategy<Value = Failure<'static>> {
         C::Unavailable,
         C::Internal,
     ];
-    let code = prop::sample::select(vec![(A2A, "-32001"), (MCP, "-32022"), (A2A, "-1"), (MCP, "7e2"), (A2A, "-32602")]);
+    let code = prop::sample::select(vec![
+        (A2A, "-32001"),
+        (MCP, "-32022"),
+        (A2A, "-1"),
+        (MCP, "7e2"),
+        (A2A, "-32602"),
+        (AINP, "\"TIMEOUT\""),
+        (AINP, "7"),
+        (UACP, "131"),
+        (UACP, "1"),
+    ]);
     let code = option::of(code.prop_map(|(binding, code)| (binding, Cow::Borrowed(code.as_bytes()))));
     (prop::sample::select(classes), text(), code, option::of(any::<u64>())).prop_map(|(class, message, code, retry_after)| Failure {
         class,
@@ -132,7 +162,9 @@ fn failure() -> impl Strategy<Value = Failure<'static>> {
 }
 
 fn trail() -> impl Strategy<Value = Trail<'static>> {
-    (vec(text(), 0..3), option::of(text()), option::of(text())).prop_map(|(ects, parent, callback)| Trail { ects, parent, callback })
+    let tokens = prop_oneof![vec(text(), 0..3), Just(vec![QuotedText::quote("e30.e30.AA"), QuotedText::quote("e30")])];
+    let hops = vec(text(), 0..3);
+    (tokens, option::of(text()), option::of(text()), hops).prop_map(|(ects, parent, callback, hops)| Trail { ects, parent, callback, hops })
 }
 
 fn state() -> impl Strategy<Value = WorkState> {
@@ -167,6 +199,15 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
         (MCP, P::Meta),
         (MCP, P::Result),
         (MCP, P::Error),
+        (AINP, P::Envelope),
+        (AINP, P::Attestations),
+        (AINP, P::Payload),
+        (AINP, P::Semantics),
+        (AINP, P::Result),
+        (AINP, P::Error),
+        (UACP, P::Envelope),
+        (UACP, P::Result),
+        (UACP, P::Options),
     ];
     use MessageKind as K;
     let kind = prop::sample::select(vec![K::Request, K::Response, K::Event, K::Failure, K::Cancel, K::Probe]);
@@ -196,5 +237,8 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
 /// A hop with every fact that a binding asks for.
 pub(crate) fn hop() -> Hop<'static> {
     let raw = |text: &'static str| Some(Cow::Borrowed(text.as_bytes()));
-    Hop { id: raw("\"h-7\""), token: raw("1.0"), target: raw("3"), count: 4, stateless: true, meta: Vec::new() }
+    let name = |text| Some(QuotedText::quote(text));
+    let id = name("2f1e4fc0-81fd-4a9b-8b0e-6f1b2a3c4d5e");
+    let envelope = EnvelopeFacts { id, from: name("did:web:a.example"), to: name("did:web:b.example"), time: 7, lifetime: Some(9) };
+    Hop { id: raw("7"), token: raw("1.0"), target: raw("3"), count: 4, stateless: true, envelope, ..Hop::default() }
 }

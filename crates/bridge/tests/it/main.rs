@@ -5,3 +5,4 @@ mod hostile;
 mod invented;
 mod properties;
 mod transcripts;
+mod vectors;

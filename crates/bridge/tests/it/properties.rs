@@ -19,13 +19,15 @@ fn minus<'a>(message: &CanonicalMessage<'a>, losses: &[Loss]) -> CanonicalMessag
 fn is_unspeakable(binding: BindingId, message: &CanonicalMessage<'_>) -> bool {
     match (binding, message.kind) {
         (BindingId::A2a, MessageKind::Probe) => true,
+        (BindingId::Ainp, kind) => matches!(kind, MessageKind::Cancel | MessageKind::Probe),
+        (BindingId::Uacp, kind) => kind == MessageKind::Cancel,
         (BindingId::Mcp, MessageKind::Response) => matches!(message.state, Some(WorkState::Submitted | WorkState::Working)),
         _ => false,
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn ae_15_what_is_written_is_read_again_but_for_reported_losses(message in message()) {
@@ -60,7 +62,7 @@ proptest! {
     fn ae_15_no_warning_holds_content(mut message in message()) {
         message.op = Some(bridge::QuotedText::quote("CANARY"));
         message.trail.ects = vec![bridge::QuotedText::quote("CANARY")];
-        for binding in [BindingId::A2a, BindingId::Mcp] {
+        for binding in BindingId::ALL {
             let told = match encode(binding, &message, &hop()) {
                 Ok(sent) => bridge::warnings(&sent.losses).concat() + &format!("{:?}", sent.losses),
                 Err(error) => error.to_string(),

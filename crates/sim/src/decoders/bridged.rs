@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bridge::{BindingId, BridgeError, Hop, LossFate, decode, encode};
+use bridge::{BindingId, BridgeError, EnvelopeFacts, Hop, LossFate, QuotedText, decode, encode};
 
 /// A message of A2A.
 pub(super) fn a2a(data: &[u8]) {
@@ -14,12 +14,30 @@ pub(super) fn mcp(data: &[u8]) {
     crossing(BindingId::Mcp, data);
 }
 
+/// An envelope of AINP.
+pub(super) fn ainp(data: &[u8]) {
+    crossing(BindingId::Ainp, data);
+    let sealed = bridge::seal_of(data, &[7; 32]);
+    assert!(!matches!(sealed, Ok(Some(_))), "nobody has signed for the key");
+    if let Some(key) = std::str::from_utf8(data).ok().and_then(bridge::key_of_did) {
+        assert_eq!(bridge::key_of_did(&bridge::did_of_key(&key)), Some(key));
+    }
+}
+
+/// A frame of µACP.
+pub(super) fn uacp(data: &[u8]) {
+    crossing(BindingId::Uacp, data);
+}
+
 /// Reads a message, writes it for every binding and reads that: nothing but credentials is gone.
 fn crossing(from: BindingId, data: &[u8]) {
     let Ok(read) = decode(from, data) else { return };
     let raw = |text: &'static [u8]| Some(Cow::Borrowed(text));
-    let hop = Hop { id: raw(b"1"), token: raw(b"2"), target: raw(b"3"), stateless: true, ..Hop::default() };
-    for to in [BindingId::A2a, BindingId::Mcp] {
+    let name = |text| Some(QuotedText::quote(text));
+    let id = name("2f1e4fc0-81fd-4a9b-8b0e-6f1b2a3c4d5e");
+    let envelope = EnvelopeFacts { id, from: name("did:web:a"), to: name("did:web:b"), ..EnvelopeFacts::default() };
+    let hop = Hop { id: raw(b"1"), token: raw(b"2"), target: raw(b"3"), stateless: true, envelope, ..Hop::default() };
+    for to in BindingId::ALL.into_iter().filter(|to| to.has_codec()) {
         let sent = match encode(to, &read.message, &hop) {
             Ok(sent) => sent,
             Err(BridgeError::SemanticLoss(_)) => continue,
