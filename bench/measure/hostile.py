@@ -224,6 +224,8 @@ FRAMES = {
     "stub_cbor": {"items": ({"numbers": again(b"\0"), "texts": again(b"\x61a"), "arrays": again(b"\x81\x81\0"), "maps": again(b"\xa1\0\0")}, b"\x9a\0\0\x0f\xff", b"")},
     "stub_fixed": {"frames": (BYTES | {"starts": again(b"\xa5"), "open frames": again(b"\xa5\x0c\x01"), "bad sums": again(b"\xa5\0\1\1\5\0\0"), "beats": again(bytes.fromhex("a50004000af94a"))}, b"\x40", b"")},
     "stub_message": {"rows": ({"rows": again(b"\x82\1\5"), "other rows": numbered(b"\x82\1\5")}, b"\x03\xa2\6\x18\x60\7\x9a\0\0\x0f\xff", b"")},
+    "stub_packets": {"packets": ({"messages": again(b"\x30\5\0\1a\0x"), "pongs": again(b"\xd0\0"), "open packets": again(b"\x30\x80\x20")}, b"\x40", b"")},
+    "stub_text": {"values": ({"arrays": again(b"["), "numbers": again(b"1,"), "rows": again(b"[2,\"bool\"],")}, b'{"boot":7,"table":[', b"")},
     "stub_session": {"wire": (BYTES | {"answers": again(bytes.fromhex("02a2020804a000")), "tables": again(bytes.fromhex("03a4020706186007818201050b0900")), "beats": again(bytes.fromhex("04a202010b0900"))}, b"", b"")},
     "switch": {"ports": ({"ports": numbered(b"port p#\n in-bridge b\n tag 1\n"), "interfaces": numbered(b"port p#\n in-bridge b\ninterface p#\n type internal\n"), "bridges": numbered(b"bridge b#\n"),
                           "vlans": again(b"vlan 9\n name a\n"), "keys": numbered(b"bridge b\n external_ids k# v\n")}, b"bridge b\n", b""),

@@ -67,12 +67,12 @@ static void call(void)
     stub_frame[1] = RESPONSE;
 }
 
-void stub_silence(void)
+void stub_table_silence(void)
 {
     place = 0;
 }
 
-void stub_byte(uint8_t byte)
+void stub_table_byte(uint8_t byte)
 {
     uint8_t is_call;
     if (!place) {
@@ -92,23 +92,26 @@ void stub_byte(uint8_t byte)
     if (place++ < 6 + stub_frame[0])
         return;
     place = 0;
-    if (high | low || !stub_frame[3])
+    if (high | low)
         return;
     /* All else is the word of a part: its own, where the line brings it back. */
     is_call = stub_frame[1] == CALL;
     if (!is_call && (stub_frame[1] != HEARTBEAT || stub_frame[2]))
         return;
-    /* What comes late or twice was run already, or was given up by the gate. */
-    if (!last || (int8_t)(stub_frame[3] - last) > 0)
+    if (!stub_frame[3]) {
+        /* Asks for the number, and does not count. */
+        if (is_call)
+            return;
+        stub_frame[1] = RESPONSE;
+    } else if (!last || (int8_t)(stub_frame[3] - last) > 0)
         last = stub_frame[3];
     else if (is_call)
+        /* What comes late or twice was run already, or was given up by the gate. */
         return;
     if (is_call)
         call();
-    else {
+    else
         /* Tells the number, and by it the part from an echo. */
-        stub_frame[0] = 0;
         stub_frame[2] = last;
-    }
     reply();
 }

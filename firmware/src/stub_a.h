@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Longest payload of the table, both ways, status included. */
 #ifndef STUB_PAYLOAD
 #define STUB_PAYLOAD 8
@@ -50,9 +54,13 @@ extern const STUB_ROM uint8_t stub_command_count;
 void stub_port_send(uint8_t byte);
 
 /* Takes a byte of the wire, and answers when it ends a frame. */
-void stub_byte(uint8_t byte);
+void stub_table_byte(uint8_t byte);
 
 /* Forgets a frame that was cut off: for ports that notice a silence of five milliseconds. */
-void stub_silence(void);
+void stub_table_silence(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Bytes of a message with its checksum, both ways. A row of the table and all around it has 35, and the length is a byte below 255. */
 #ifndef STUB_SIZE
 #define STUB_SIZE 64
@@ -72,5 +76,9 @@ void stub_byte(uint8_t byte);
 void stub_put_map(uint8_t pairs);
 void stub_put_int(stub_int_t value);
 void stub_put_bool(uint8_t truth);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

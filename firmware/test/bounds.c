@@ -47,6 +47,10 @@ int main(void)
     stub_begin();
 #endif
     while ((byte = getchar()) != EOF)
+#ifdef CORE_A
+        stub_table_byte((uint8_t)byte);
+#else
         stub_byte((uint8_t)byte);
+#endif
     return 0;
 }

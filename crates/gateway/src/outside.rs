@@ -21,6 +21,11 @@ pub fn is_request(der: &[u8]) -> bool {
     CertificateSigningRequestParams::from_der(&CertificateSigningRequestDer::from(der)).is_ok()
 }
 
+/// Reads a message of a part behind a broker, and gives the message in CBOR; `None` for other texts.
+pub fn part_message(text: &[u8]) -> Option<Vec<u8>> {
+    stub::text::from_part(text)
+}
+
 /// Verifies a token by keys (a JWK set, or PEM), for an audience and an issuer; `None` when the keys are none.
 pub fn token(token: &str, keys: &str, audience: &str, issuer: &str) -> Option<bool> {
     trust::is_good(token, keys, audience, issuer)

@@ -44,6 +44,8 @@ pub enum Security {
     Plain,
     /// TLS that offers HTTP/1.1 only.
     Tls,
+    /// TLS that names no protocol, for what is not HTTP.
+    TlsUnnamed,
     /// TLS that offers HTTP/2 and HTTP/1.1; [`Io::is_http2`] tells the server's choice.
     TlsHttp2,
 }
@@ -110,6 +112,7 @@ impl Connector {
         let alpn = match to.security {
             Security::Plain => return Ok(Io::plain(tcp)),
             Security::Tls => vec![b"http/1.1".to_vec()],
+            Security::TlsUnnamed => Vec::new(),
             Security::TlsHttp2 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         };
         let name = ServerName::try_from(to.host.to_owned()).map_err(|_| ConnectError::BadName { host: to.host.into() })?;

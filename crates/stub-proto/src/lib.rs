@@ -18,6 +18,7 @@ mod cobs;
 pub mod fixed;
 pub mod frame;
 pub mod message;
+pub mod mqtt;
 pub mod part;
 pub mod session;
 pub mod table;

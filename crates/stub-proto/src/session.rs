@@ -229,6 +229,11 @@ impl PartSession {
         WireTally { noise: self.wire.noise(), ..self.tally }
     }
 
+    /// Profile of the part.
+    pub fn profile(&self) -> Profile {
+        self.settings.profile
+    }
+
     /// Calls under way and waiting.
     pub fn load(&self) -> usize {
         self.waiting.len().saturating_add(usize::from(matches!(self.phase, PartTurn::Calling { .. })))
@@ -301,7 +306,11 @@ impl PartSession {
         if !self.wire.lists_tools() {
             self.next_seq();
         }
-        let bytes = self.wire.ask(self.seq, first, self.boot, now);
+        let bytes = if self.wire.lists_tools() || self.is_numbered {
+            self.wire.ask(self.seq, first, self.boot, now)
+        } else {
+            self.wire.ask_count(self.seq)
+        };
         self.send_bytes(bytes);
         let pause = FIRST_PAUSE.saturating_mul(1 << misses.min(5)).min(LONGEST_PAUSE);
         let due = add(now, pause.saturating_add(self.wire_time(self.wire.longest_answer())));

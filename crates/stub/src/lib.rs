@@ -2,6 +2,7 @@
 //!
 //! Knows no policy and no caller's rights: a call comes in ready to send. `stub_proto` decides what goes over the wire, and when.
 
+pub mod broker;
 mod catalog;
 pub mod line;
 mod part;
@@ -9,7 +10,9 @@ pub mod places;
 pub mod port;
 pub mod section;
 pub mod settings;
+pub mod text;
 mod upstream;
 pub mod values;
+pub mod wire;
 
 pub use part::StubPart;

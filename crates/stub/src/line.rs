@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use banyan_model::{Machine, Now, Principal};
 use runtime::clock::{self, SystemClock};
 use runtime::drive::{self, Driver};
-use stub_proto::session::{CallEnd, Content, NeverRan, Order, PartSession, PartStanding, PartStep, SessionSettings, Unknown, WireTally};
+use stub_proto::session::{
+    CallEnd, Content, NeverRan, Order, PartSession, PartStanding, PartStep, Profile, SessionSettings, Unknown, WireTally,
+};
 use stub_proto::table::{PartTable, TableRow};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
 
 use crate::places::{MOST_PLACES, PartPlace, PartPlaces};
-use crate::port::HeldPort;
 use crate::settings::StubSettings;
+use crate::wire::OpenWire;
 
 /// Bytes that are read at once.
 const READ: usize = 512;
@@ -76,8 +78,8 @@ pub struct PendingCall {
 }
 
 impl PartLine {
-    /// Begins a conversation on an open port. `key` is let go of when the port is closed.
-    pub fn start(port: HeldPort, settings: &StubSettings, key: Option<OwnedMutexGuard<()>>) -> Self {
+    /// Begins a conversation on an open wire. `key` is let go of when the wire is closed.
+    pub fn start(wire: OpenWire, settings: &StubSettings, key: Option<OwnedMutexGuard<()>>) -> Self {
         let (jobs, taken) = mpsc::channel(2 * MOST_PLACES);
         let (news, state) = watch::channel(LineState::default());
         let session = PartSession::new(SessionSettings {
@@ -88,7 +90,7 @@ impl PartLine {
             seed: runtime::random::bytes::<1>()[0],
         });
         let machine = PartMachine { session, began: clock::now() };
-        let driver = LineDriver { machine, port, jobs: taken, news, ends: BTreeMap::new(), buffer: [0; READ] };
+        let driver = LineDriver { machine, wire, jobs: taken, news, ends: BTreeMap::new(), buffer: [0; READ] };
         tokio::spawn(async move {
             driver.run().await;
             drop(key);
@@ -171,10 +173,10 @@ impl Machine for PartMachine {
     }
 }
 
-/// Owner of the port.
+/// Owner of the wire.
 struct LineDriver {
     machine: PartMachine,
-    port: HeldPort,
+    wire: OpenWire,
     jobs: mpsc::Receiver<LineJob>,
     news: watch::Sender<LineState>,
     ends: BTreeMap<u64, Waiter>,
@@ -201,7 +203,7 @@ impl LineDriver {
                 drop(waiter.done.send(CallEnd::NeverRan(NeverRan::Silent)));
             }
         }
-        drop(self.port);
+        self.wire.close().await;
         tracing::debug!(why, "the line of a part has ended");
         self.news.send_modify(|state| state.over = Some(why));
     }
@@ -234,7 +236,7 @@ impl Driver for LineDriver {
 
     async fn next(&mut self) -> Result<LineInput, String> {
         tokio::select! {
-            read = self.port.wire.read(&mut self.buffer) => match read {
+            read = self.wire.read(&mut self.buffer) => match read {
                 Ok(0) => Err("the port was unplugged".into()),
                 Ok(length) => Ok(LineInput::Bytes(length)),
                 Err(error) => Err(lost(&error)),
@@ -259,7 +261,7 @@ impl Driver for LineDriver {
 
     async fn carry(&mut self, _: Now, step: PartStep) -> Result<(), String> {
         if let PartStep::Send(bytes) = &step {
-            return match tokio::time::timeout(WRITE, self.port.wire.write_all(bytes)).await {
+            return match tokio::time::timeout(WRITE, self.wire.write_all(bytes)).await {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(error)) => Err(lost(&error)),
                 Err(_) => Err("the port takes no bytes".into()),
@@ -268,16 +270,21 @@ impl Driver for LineDriver {
         let standing = if let PartStep::Standing(standing) = &step { Some(*standing) } else { None };
         self.note(step);
         match standing {
-            Some(PartStanding::Silent) => Err(silent(self.machine.session.tally())),
+            Some(PartStanding::Silent) => Err(silent(&self.machine.session)),
             Some(PartStanding::Babbling) => Err(babbling(self.machine.session.tally())),
             Some(PartStanding::Opening | PartStanding::Alive) | None => Ok(()),
         }
     }
 }
 
-fn silent(tally: WireTally) -> String {
-    let why = match tally.echoes {
-        0 => "is it plugged in, at this speed, and does its firmware run?",
+fn silent(session: &PartSession) -> String {
+    let why = match (session.tally().echoes, session.profile().lists_tools()) {
+        (0, true) if session.profile() == Profile::Mqtt => {
+            "is it connected to the broker, under this topic, and does the broker's ACL let the gate publish and hear there?"
+        }
+        (0, true) => "is it plugged in, at this speed, and does its firmware run?",
+        // Older firmware drops the question, and a question that counts could have a late call run again.
+        (0, false) => "is it plugged in, at this speed, and does its firmware answer a heartbeat with the number 0 (docs/stubs.md)?",
         _ => "the wire only brings back what is sent: are its two lines joined?",
     };
     format!("the part does not answer: {why}")

@@ -6,6 +6,7 @@ use call::tree::port::Family;
 use config::Sections;
 use door::part::{GatePart, Ground, InstalledPart};
 
+use crate::broker::BrokerGround;
 use crate::port::PortKeys;
 use crate::section::StubSection;
 use crate::upstream::StubFamily;
@@ -18,18 +19,20 @@ impl GatePart for StubPart {
         known.with(StubSection)
     }
 
-    fn install(&self, _: &Ground) -> Arc<dyn InstalledPart> {
-        Arc::new(InstalledStubs { keys: Arc::default() })
+    fn install(&self, ground: &Ground) -> Arc<dyn InstalledPart> {
+        let ground = BrokerGround { connector: Arc::clone(&ground.connector), sources: Arc::clone(&ground.sources) };
+        Arc::new(InstalledStubs { keys: Arc::default(), ground })
     }
 }
 
 /// Parts behind the wires of one gate.
 struct InstalledStubs {
     keys: Arc<PortKeys>,
+    ground: BrokerGround,
 }
 
 impl InstalledPart for InstalledStubs {
     fn families(&self) -> Vec<Arc<dyn Family>> {
-        vec![Arc::new(StubFamily { keys: Arc::clone(&self.keys) })]
+        vec![Arc::new(StubFamily { keys: Arc::clone(&self.keys), ground: self.ground.clone() })]
     }
 }

@@ -8,11 +8,18 @@ use mesh_proto::annotation::LatencyClass;
 use stub_proto::session::{MOST_TRIES, Profile, patience};
 use stub_proto::table::{TableRow, ValueKind};
 
+use crate::broker::BrokerSettings;
+
+/// Bits a second of a broker, as an allowance for networks without a wire: a quarter of a second for a message of either side.
+const BROKER_SPEED: u32 = 10_000;
+
 /// A part behind a wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StubSettings {
-    /// Path of the serial port.
+    /// Path of the serial port, or address of the broker.
     pub port: String,
+    /// Broker in the place of a port.
+    pub broker: Option<BrokerSettings>,
     /// Bits a second.
     pub speed: u32,
     pub profile: Profile,
@@ -77,7 +84,13 @@ impl StubSettings {
         match self.profile {
             Profile::Described | Profile::Fixed(_) => self.speed,
             Profile::Can(bus) => (bus.bits() / 2).min(self.speed / 3),
+            Profile::Mqtt => BROKER_SPEED,
         }
+    }
+
+    /// Place of the part, which nobody else may have: its port, or the topic of a broker.
+    pub fn place(&self) -> String {
+        self.broker.as_ref().map_or_else(|| self.port.clone(), |broker| format!("{}/{}", self.port, broker.topic))
     }
 
     /// Word for the wire in the annotations of tools (`x-mcpax-transport`).
@@ -85,6 +98,7 @@ impl StubSettings {
         match self.profile {
             Profile::Described | Profile::Fixed(_) => "uart_cbor",
             Profile::Can(_) => "can_cbor",
+            Profile::Mqtt => "mqtt_json",
         }
     }
 }
@@ -93,12 +107,16 @@ impl FamilySettings for StubSettings {
     const FAMILY: &'static str = "stub";
 
     fn description(&self) -> String {
-        format!("a part at {}, {} bits a second", self.port, self.speed)
+        match &self.broker {
+            Some(broker) => format!("a part at {}, topic {}", self.port, broker.topic),
+            None => format!("a part at {}, {} bits a second", self.port, self.speed),
+        }
     }
 
     fn differing(&self, old: &Self) -> Vec<&'static str> {
         differing([
             ("port", self.port != old.port),
+            ("mqtt", self.broker != old.broker),
             ("speed", self.speed != old.speed),
             ("profile", self.profile != old.profile),
             ("heartbeat", self.heartbeat != old.heartbeat),

@@ -16,14 +16,17 @@ use serde_json::{Map, Value as Json, json};
 use stub_proto::session::{CallEnd, NeverRan, PartStanding, Unknown};
 use tokio::task::AbortHandle;
 
+use crate::broker::BrokerGround;
 use crate::line::{self, LineCall, PartLine};
-use crate::port::{self, PortKeys};
+use crate::port::PortKeys;
 use crate::settings::{StubSettings, StubTool};
+use crate::wire::OpenWire;
 use crate::{catalog, values};
 
 /// Parts behind the wires of a gate.
 pub(crate) struct StubFamily {
     pub(crate) keys: Arc<PortKeys>,
+    pub(crate) ground: BrokerGround,
 }
 
 impl Family for StubFamily {
@@ -34,13 +37,14 @@ impl Family for StubFamily {
     fn opens(&self, mount: &Arc<resolved::Mount>) -> Option<Arc<dyn Opens>> {
         let Transport::Family(family) = &mount.transport else { return None };
         let settings = Arc::new(family.settings::<StubSettings>()?.clone());
-        Some(Arc::new(StubOpens { keys: Arc::clone(&self.keys), settings }))
+        Some(Arc::new(StubOpens { keys: Arc::clone(&self.keys), ground: self.ground.clone(), settings }))
     }
 }
 
 /// Opens the port of a part.
 struct StubOpens {
     keys: Arc<PortKeys>,
+    ground: BrokerGround,
     settings: Arc<StubSettings>,
 }
 
@@ -48,8 +52,8 @@ impl StubOpens {
     async fn open_line(&self, inbox: Inbox) -> Result<NewConnection, UpstreamError> {
         let settings = Arc::clone(&self.settings);
         let closed = |error| UpstreamError::Unreachable(format!("the port {} can't be opened: {error}", settings.port));
-        let key = self.keys.key(&settings.port).await.map_err(closed)?;
-        let opened = port::open(&settings.port, settings.speed).map_err(closed)?;
+        let key = self.keys.key(&settings.place()).await.map_err(closed)?;
+        let opened = OpenWire::open(&settings, &self.ground).await.map_err(UpstreamError::Unreachable)?;
         let line = Arc::new(PartLine::start(opened, &settings, Some(key)));
         line::answered(&line).await.map_err(|why| UpstreamError::Unreachable(format!("at {}: {why}", settings.port)))?;
         let news = tokio::spawn(tell_changes(Arc::clone(&line), inbox)).abort_handle();

@@ -26,7 +26,7 @@ pub fn content(tool: &StubTool, profile: Profile, arguments: &Map<String, Json>)
         values.push(read);
     }
     match profile {
-        Profile::Described | Profile::Can(_) => Ok(Content::Values(values)),
+        Profile::Described | Profile::Can(_) | Profile::Mqtt => Ok(Content::Values(values)),
         Profile::Fixed(_) => {
             let mut raw = Vec::new();
             for (value, read) in tool.arguments.iter().zip(&values) {

@@ -1,12 +1,20 @@
-/* A lamp with a sensor and a motor, for an ATmega328P: four tools.
+/* A lamp with a sensor and a motor, for an ATmega328P and an nRF51: four tools.
  *
  *   1  light of the room, no argument       -> {0: light, 1: degrees}
  *   2  lamp, bool                           -> bool
  *   3  motor, steps with a sign             -> int, the position
  *   4  calls so far, no argument            -> {0: lamp calls, 1: motor calls}
  */
+#ifdef __AVR__
 #include <avr/io.h>
 #include <avr/pgmspace.h>
+#define LAMP(on) (DDRB |= _BV(5), (on) ? (PORTB |= _BV(5)) : (PORTB &= (uint8_t)~_BV(5)))
+#else
+#include "nrf51.h"
+#define PROGMEM
+/* An LED of a micro:bit: row 1, with column 1 low. */
+#define LAMP(on) (GPIO_DIR = 1 << 13 | 1 << 4, GPIO_OUT = (uint32_t)(on) << 13)
+#endif
 
 #include "stub_b.h"
 #include "stub_port.h"
@@ -26,11 +34,7 @@ static int16_t sensor(const stub_int_t *args)
 
 static int16_t lamp(const stub_int_t *args)
 {
-    DDRB |= _BV(5);
-    if (args[0])
-        PORTB |= _BV(5);
-    else
-        PORTB &= ~_BV(5);
+    LAMP(args[0]);
     lamp_calls++;
     stub_put_bool(args[0] != 0);
     return STUB_OK;

@@ -43,5 +43,5 @@ void main(void)
 {
     stub_port_open();
     for (;;)
-        stub_byte(stub_port_receive());
+        stub_table_byte(stub_port_receive());
 }

@@ -165,9 +165,9 @@ def meeting(report, browser):
             relay(report, "meeting", gate, browser, {"PROFILE": work, **puppet})
 
 
-def relay(report, name, gate, browser, given):
+def relay(report, name, gate, browser, given, script=None):
     """Takes a tour of a gate, and passes on what it prints: `ok NAME`, `FAIL NAME: WHY`, and at last `N checks`."""
-    command = [install.node(), str(HERE / f"{name}.mjs")]
+    command = [install.node(), str(script or HERE / f"{name}.mjs")]
     known = {"PEERS_NODE_MODULES": install.node_modules(), "CHROMIUM": browser, "BANYAN": binary(), "GATE": str(gate.process.pid)}
     env = {**gate.home.env, **known, **given}
     try:

@@ -1,14 +1,16 @@
-"""Real firmware in simavr, and in uCsim, behind a pseudo-terminal, with a line between them that can be bad. Knows no gate.
+"""Real firmware in simavr, in QEMU and in uCsim, behind a pseudo-terminal, with a line between them that can be bad. Knows no gate.
 
 `Part` starts an image of `firmware/` and gives the path of its serial port. A `Line` takes the bytes both ways and, frame by frame, drops,
 flips, doubles, cuts, delays and reorders them.
 """
 import fcntl
+import json
 import os
 import pty
 import random
 import select
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -19,6 +21,7 @@ from gateway import ROOT, end
 
 OUT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "firmware"
 SIMULATOR = OUT / "simulate"
+ARDUINO = Path("/usr/share/arduino/Arduino.mk")
 FAULTS = ("drop", "flip", "double", "cut", "delay", "reorder", "late double")
 # Seconds for which a frame may be late: longer than the gate waits for an answer.
 LATE = 0.3
@@ -56,6 +59,23 @@ def build():
     command = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-I/usr/include/simavr", "-o", SIMULATOR, ROOT / "firmware/test/simulate.c", "-lsimavr", "-lelf"]
     subprocess.run(command, check=True, timeout=120)
     return done.returncode == 0, done.stdout + done.stderr
+
+
+def arduino(sketch):
+    """Builds a sketch with the library, as arduino-mk does for an Uno. Returns the name of the image and what was printed."""
+    place, libraries = OUT / "arduino" / sketch, OUT / "arduino" / "libraries"
+    for directory in (place, libraries):
+        directory.mkdir(parents=True, exist_ok=True)
+    library = libraries / "BanyanStub"
+    library.unlink(missing_ok=True)
+    library.symlink_to(ROOT / "firmware")
+    shutil.copy(ROOT / f"firmware/examples/{sketch}/{sketch}.ino", place)
+    # The compiler of Debian has the constant for C alone.
+    lines = [f"TARGET = {sketch}", "BOARD_TAG = uno", "ARDUINO_LIBS = BanyanStub", f"USER_LIB_PATH = {libraries}", "CXXFLAGS_STD = -std=gnu++11 -DDECIMAL_DIG=17", f"include {ARDUINO}"]
+    (place / "Makefile").write_text("\n".join(lines) + "\n")
+    done = subprocess.run(["make", "-s"], cwd=place, capture_output=True, text=True, timeout=300)
+    image = place / f"build-uno/{sketch}.elf"
+    return image.relative_to(OUT) if image.exists() else None, done.stdout + done.stderr
 
 
 class Line:
@@ -140,7 +160,7 @@ class Part:
     """Firmware on a serial port, as a context manager."""
 
     def __init__(self, image, seed=1):
-        self.image, self.report, self.eeprom = OUT / image, *(OUT / f"{image}.{os.getpid()}.{seed}.{end}" for end in ("report", "eeprom"))
+        self.image, self.report, self.eeprom = OUT / image, *(OUT / f"{Path(image).name}.{os.getpid()}.{seed}.{end}" for end in ("report", "eeprom"))
         self.down, self.up = Line(seed), Line(seed + 1)
         self.process, self.running = None, True
         self.master, self.slave = pty.openpty()
@@ -158,13 +178,17 @@ class Part:
 
     def start(self):
         """Powers the part on."""
-        self.process = subprocess.Popen([SIMULATOR, self.image, self.report, self.eeprom], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen(self.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
-    def said(self, sent=b""):
-        """What the part says to these bytes, until it is quiet. For parts without a gate."""
+    def command(self):
+        """Command of the simulator, with the serial line on its standard input and output."""
+        return [SIMULATOR, self.image, self.report, self.eeprom]
+
+    def said(self, sent=b"", until=None):
+        """What the part says to these bytes, until it is quiet or has said `until`. For parts without a gate."""
         os.write(self.slave, sent)
         said = b""
-        while select.select([self.slave], [], [], QUIET)[0]:
+        while not (until and said.endswith(until)) and select.select([self.slave], [], [], QUIET)[0]:
             said += os.read(self.slave, 4096)
         return said
 
@@ -206,7 +230,9 @@ class Part:
             got = read()
             try:
                 if line.delimiter is None:
-                    write(got) if got else None
+                    if got:
+                        line.frames.append(got)
+                        write(got)
                     got or time.sleep(0.0005)
                     continue
                 held += got
@@ -259,3 +285,39 @@ class Part:
         os.close(self.slave)
         self.report.unlink(missing_ok=True)
         self.eeprom.unlink(missing_ok=True)
+
+
+class PartM0(Part):
+    """Firmware on the Cortex-M0 of a BBC micro:bit in QEMU. The flash, whose last pages count the starts, outlasts a loss of power."""
+
+    FLASH = 0x40000
+
+    def command(self):
+        self.monitor, self.flash = self.report.with_suffix(".monitor"), self.report.with_suffix(".flash")
+        image = self.flash if self.flash.exists() else self.image
+        return ["qemu-system-arm", "-M", "microbit", "-kernel", image, "-nodefaults", "-display", "none", "-serial", "stdio", "-qmp", f"unix:{self.monitor},server,nowait"]
+
+    def ask(self, command, **arguments):
+        """Has the simulator carry a command out."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(str(self.monitor))
+            with monitor.makefile("rw") as lines:
+                for asked in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                    lines.write(json.dumps(asked) + "\n")
+                    lines.flush()
+                    while '"return"' not in (told := lines.readline()):
+                        if '"error"' in told or not told:
+                            raise RuntimeError(f"the simulator does not {command}: {told}")
+
+    def reboot(self, image=None):
+        self.ask("memsave", val=0, size=self.FLASH, filename=str(self.flash), **{"cpu-index": 0})
+        super().reboot(image)
+
+    def reset(self):
+        """Starts the firmware anew. Its UART does not hear behind that, in this simulator."""
+        self.ask("system_reset")
+
+    def __exit__(self, *failure):
+        super().__exit__(*failure)
+        for file in (self.monitor, self.flash):
+            file.unlink(missing_ok=True)

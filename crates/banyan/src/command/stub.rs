@@ -9,10 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use config::secret::SystemSources;
+use runtime::tls::Connector;
 use serde_json::{Map, Value, json};
+use stub::broker::BrokerGround;
 use stub::line::{LineCall, PartLine, answered};
 use stub::section::{BIT_RATE, SPEED};
 use stub::settings::{StubSettings, StubTool};
+use stub::wire::OpenWire;
 use stub::{port, values};
 use stub_proto::can::CanForm;
 use stub_proto::session::{CallEnd, Profile};
@@ -127,13 +131,13 @@ fn scan(output: &Output) -> Result<(), Failure> {
 /// Settings for a conversation with a part of profile B that has no tools by name yet.
 fn unnamed(wire: &BenchWire) -> Result<StubSettings, Failure> {
     let (port, speed, profile) = (wire.port.clone(), wire.speed, wire.bus()?.map_or(Profile::Described, Profile::Can));
-    Ok(StubSettings { port, speed, profile, heartbeat: Duration::from_secs(5), tools: Vec::new() })
+    Ok(StubSettings { port, broker: None, speed, profile, heartbeat: Duration::from_secs(5), tools: Vec::new() })
 }
 
 /// Opens a wire and waits for the part.
 async fn connected(settings: &StubSettings) -> Result<(Arc<PartLine>, Option<PartTable>), Failure> {
-    let opened = port::open(&settings.port, settings.speed)
-        .map_err(|error| Failure::NotFound(format!("the port {} can't be opened: {error}", printable(&settings.port))))?;
+    let ground = BrokerGround { connector: Arc::new(Connector::new()), sources: Arc::new(SystemSources) };
+    let opened = OpenWire::open(settings, &ground).await.map_err(|why| Failure::NotFound(printable(&why)))?;
     let line = Arc::new(PartLine::start(opened, settings, None));
     let state = answered(&line).await.map_err(|why| Failure::Failed(format!("at {}: {why}", printable(&settings.port))))?;
     Ok((line, state.table))

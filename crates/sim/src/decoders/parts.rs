@@ -8,6 +8,7 @@ use stub_proto::check::Width;
 use stub_proto::fixed::{FixedForm, FixedFrame, FixedKind, FixedReader};
 use stub_proto::frame::{FrameOrNoise, FrameReader, frame};
 use stub_proto::message::PartMessage;
+use stub_proto::mqtt::{Packet, PacketReader, publish};
 use stub_proto::session::{CallEnd, Content, Order, PartSession, PartStanding, PartStep, Profile, SessionSettings};
 use stub_proto::table::{TableRow, ValueKind};
 
@@ -52,11 +53,30 @@ pub(super) fn message(data: &[u8]) {
     assert_eq!(framed, [FrameOrNoise::Message(data.get(..255).unwrap_or(data).to_vec())]);
 }
 
+/// Packets of a broker are the same in pieces as at once, and so is a refusal.
+pub(super) fn packets(data: &[u8]) {
+    let (size, stream) = data.split_first().map_or((1, data), |(size, stream)| (usize::from(*size).max(1), stream));
+    let (mut whole, mut pieces) = (PacketReader::default(), PacketReader::default());
+    let again: Result<Vec<Vec<Packet>>, _> = stream.chunks(size).map(|piece| pieces.push(piece)).collect();
+    assert_eq!(again.map(|packets| packets.concat()), if stream.is_empty() { Ok(Vec::new()) } else { whole.push(stream) });
+    let payload = stream.get(..1024).unwrap_or(stream);
+    let sent = PacketReader::default().push(&publish("a", payload));
+    assert_eq!(sent, Ok(vec![Packet::Message { topic: "a".into(), payload: payload.to_vec(), is_retained: false }]));
+}
+
+/// A text of a part behind a broker is a message as any other, or none.
+pub(super) fn text(data: &[u8]) {
+    if let Some(message) = gateway::outside::part_message(data) {
+        assert!(PartMessage::from_part(&message).is_ok());
+    }
+}
+
 /// Whatever a part sends, over a line or a bus, each call ends once, and as its profile has it.
 pub(super) fn session(data: &[u8]) {
     conversation(Profile::Described, data);
     conversation(Profile::Fixed(FORM), data);
     conversation(Profile::Can(BUS), data);
+    conversation(Profile::Mqtt, data);
 }
 
 fn conversation(profile: Profile, data: &[u8]) {
@@ -92,13 +112,14 @@ fn framed(profile: Profile, piece: &[u8]) -> Vec<u8> {
             form.frame(&FixedFrame { kind, tool: *tool, seq: *seq, payload: payload.to_vec() })
         }
         (Profile::Fixed(_), _) => piece.to_vec(),
+        (Profile::Mqtt, _) => piece.to_vec(),
         (Profile::Can(bus), _) => piece.chunks(8).flat_map(|data| CanForm { to: bus.from, ..bus }.line(data)).collect(),
     }
 }
 
 fn order(id: u64, profile: Profile) -> Order {
     let content = match profile {
-        Profile::Described | Profile::Can(_) => Content::Values(Vec::new()),
+        Profile::Described | Profile::Can(_) | Profile::Mqtt => Content::Values(Vec::new()),
         Profile::Fixed(_) => Content::Raw(Vec::new()),
     };
     // Every third was judged by a table.
@@ -109,10 +130,14 @@ fn order(id: u64, profile: Profile) -> Order {
 /// Takes the steps and notes which calls have ended.
 fn collect(session: &mut PartSession, profile: Profile, ended: &mut Vec<u64>) {
     let is_described = profile.lists_tools();
-    let end = if profile == Profile::Described { 0 } else { b'\r' };
+    let is_framed = |bytes: &[u8]| match profile {
+        Profile::Described => bytes.ends_with(&[0]),
+        Profile::Can(_) => bytes.ends_with(b"\r"),
+        Profile::Fixed(_) | Profile::Mqtt => true,
+    };
     while let Some(step) = session.step() {
         match step {
-            PartStep::Send(bytes) => assert!(bytes.len() < 1000 && (bytes.ends_with(&[end]) || !is_described)),
+            PartStep::Send(bytes) => assert!(bytes.len() < 1000 && is_framed(&bytes)),
             PartStep::Done { id, outcome } => {
                 assert!(!matches!(&outcome, CallEnd::Raw(_) if is_described) && !matches!(&outcome, CallEnd::Values(_) if !is_described));
                 ended.push(id);

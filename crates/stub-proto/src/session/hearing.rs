@@ -22,6 +22,7 @@ impl PartSession {
                 self.babble = self.babble.saturating_add(1);
             }
             PartSignal::Heartbeat { seq, told } => self.hear_beat(seq, told, now),
+            PartSignal::Count { mark, last } => self.hear_count(mark, last, now),
             PartSignal::Page(page) => self.hear_page(page, now),
             PartSignal::Answer { seq, outcome } => self.hear_answer(seq, outcome, now),
         }
@@ -30,7 +31,7 @@ impl PartSession {
     fn hear_beat(&mut self, heard: u8, told: BeatWord, now: Duration) {
         let is_asked = match &self.phase {
             // A part without a table of its own shows by its heartbeat that it is here.
-            PartTurn::Asking { .. } => !self.wire.lists_tools() && heard == self.seq,
+            PartTurn::Asking { .. } => !self.wire.lists_tools() && self.is_numbered && heard == self.seq,
             PartTurn::Beating { seq, .. } => *seq == heard,
             PartTurn::Closed | PartTurn::Resting { .. } | PartTurn::Calling { .. } => false,
         };
@@ -38,13 +39,26 @@ impl PartSession {
             return self.stray();
         }
         match told {
-            BeatWord::Last(last) if last == self.seq && self.is_numbered => self.agreed(now),
+            BeatWord::Last(last) if last == self.seq => self.agreed(now),
             BeatWord::Boot(boot) if Some(boot) == self.boot => self.agreed(now),
-            // Also where the part took the first number: calls of an earlier conversation may have some of the next.
             BeatWord::Last(last) => self.ask_from(last, now),
             BeatWord::Boot(boot) => {
                 self.boot = Some(boot);
                 self.ask(0, now);
+            }
+        }
+    }
+
+    /// Takes the number of a table part, from which the numbers of this conversation begin.
+    fn hear_count(&mut self, mark: u8, last: Option<u8>, now: Duration) {
+        if self.is_numbered || mark != self.seq || !matches!(self.phase, PartTurn::Asking { .. }) {
+            return self.stray();
+        }
+        match last {
+            Some(last) => self.ask_from(last, now),
+            None => {
+                self.is_numbered = true;
+                self.ask_again(now);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod bus;
 mod doubts;
+mod tables;
 
 use alloc::string::String;
 use alloc::vec;
@@ -41,6 +42,11 @@ fn page(last: Option<u8>) -> PartMessage {
 /// A whole table, from a part with this mark.
 fn started(last: Option<u8>, boot: u8) -> PartMessage {
     PartMessage::Table(TablePage { last, boot, first: 0, table: table(2), next: None })
+}
+
+/// Word of a table part for the number of its last call.
+fn counted(mark: u8, last: u8) -> Vec<u8> {
+    FORM.frame(&FixedFrame { kind: FixedKind::Response, tool: last, seq: 0, payload: vec![mark] })
 }
 
 /// A conversation with a hand that plays the part.
@@ -340,12 +346,11 @@ fn a_call_longer_than_the_part_takes_never_leaves() {
 #[test]
 fn ax_72_a_table_part_is_called_with_its_layout() {
     let mut play = Play::new(Profile::Fixed(FORM));
+    let question = FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq: 0, payload: vec![201] });
+    assert!(matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&question) && bytes.starts_with(&[0; 15])));
     let heartbeat = |tool, seq| FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool, seq, payload: vec![] });
-    assert!(
-        matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 201)) && bytes.starts_with(&[0; 15]))
-    );
-    play.session.received(&heartbeat(201, 201), play.now);
-    play.steps();
+    play.session.received(&counted(201, 201), play.now);
+    assert!(matches!(play.steps().as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 210))));
     play.session.received(&heartbeat(210, 210), play.now);
     assert_eq!(play.steps(), [PartStep::Standing(PartStanding::Alive)]);
     let order = |id, is_repeatable| Order { content: Content::Raw(vec![1]), ..order(id, is_repeatable) };

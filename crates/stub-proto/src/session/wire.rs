@@ -22,6 +22,8 @@ pub enum Profile {
     Described,
     /// B on a CAN bus.
     Can(CanForm),
+    /// B behind a broker of MQTT, which carries whole messages.
+    Mqtt,
 }
 
 impl Profile {
@@ -48,6 +50,13 @@ pub(crate) enum PartSignal {
         seq: u8,
         told: BeatWord,
     },
+    /// Answer of a table part to the question that does not count.
+    Count {
+        /// Byte of the question.
+        mark: u8,
+        /// Number of the last call or heartbeat; `None` where the part has started anew.
+        last: Option<u8>,
+    },
     Page(TablePage),
     Answer {
         seq: u8,
@@ -70,6 +79,7 @@ pub(crate) enum PartWire {
     Fixed { form: FixedForm, reader: FixedReader },
     Described { reader: FrameReader, noise: u64 },
     Can { form: CanForm, reader: LineReader, link: IsoTp },
+    Mqtt,
 }
 
 impl PartWire {
@@ -78,6 +88,7 @@ impl PartWire {
             Profile::Fixed(form) => Self::Fixed { form, reader: FixedReader::new(form) },
             Profile::Described => Self::Described { reader: FrameReader::default(), noise: 0 },
             Profile::Can(form) => Self::Can { form, reader: LineReader::default(), link: IsoTp::default() },
+            Profile::Mqtt => Self::Mqtt,
         }
     }
 
@@ -90,7 +101,7 @@ impl PartWire {
     pub(crate) fn opening(&self) -> Vec<u8> {
         match self {
             Self::Can { form, .. } => form.opening(),
-            Self::Fixed { .. } | Self::Described { .. } => Vec::new(),
+            Self::Fixed { .. } | Self::Described { .. } | Self::Mqtt => Vec::new(),
         }
     }
 
@@ -98,7 +109,7 @@ impl PartWire {
     pub(crate) fn owed(&mut self) -> Vec<u8> {
         match self {
             Self::Can { form, link, .. } => core::iter::from_fn(|| link.frame()).flat_map(|data| form.line(&data)).collect(),
-            Self::Fixed { .. } | Self::Described { .. } => Vec::new(),
+            Self::Fixed { .. } | Self::Described { .. } | Self::Mqtt => Vec::new(),
         }
     }
 
@@ -113,7 +124,7 @@ impl PartWire {
     pub(crate) fn is_sending(&self) -> bool {
         match self {
             Self::Can { link, .. } => link.is_sending(),
-            Self::Fixed { .. } | Self::Described { .. } => false,
+            Self::Fixed { .. } | Self::Described { .. } | Self::Mqtt => false,
         }
     }
 
@@ -121,7 +132,7 @@ impl PartWire {
     pub(crate) fn due(&self) -> Option<Duration> {
         match self {
             Self::Can { link, .. } => link.due(),
-            Self::Fixed { .. } | Self::Described { .. } => None,
+            Self::Fixed { .. } | Self::Described { .. } | Self::Mqtt => None,
         }
     }
 
@@ -130,6 +141,7 @@ impl PartWire {
             Self::Fixed { reader, .. } => reader.noise(),
             Self::Described { noise, .. } => *noise,
             Self::Can { reader, link, .. } => reader.noise().saturating_add(link.noise()),
+            Self::Mqtt => 0,
         }
     }
 
@@ -137,7 +149,7 @@ impl PartWire {
     pub(crate) fn pieces(&self, noise: u64) -> u32 {
         let pieces = match self {
             Self::Fixed { form, .. } => noise.div_ceil(form.around() as u64),
-            Self::Described { .. } | Self::Can { .. } => noise,
+            Self::Described { .. } | Self::Can { .. } | Self::Mqtt => noise,
         };
         u32::try_from(pieces).unwrap_or(u32::MAX)
     }
@@ -146,7 +158,7 @@ impl PartWire {
     pub(crate) fn longest_answer(&self) -> usize {
         match self {
             Self::Fixed { form, .. } => form.around() + usize::from(form.most_payload),
-            Self::Described { .. } | Self::Can { .. } => MOST_MESSAGE + AROUND,
+            Self::Described { .. } | Self::Can { .. } | Self::Mqtt => MOST_MESSAGE + AROUND,
         }
     }
 
@@ -167,6 +179,7 @@ impl PartWire {
                 let frames = reader.push(bytes, *form);
                 frames.iter().filter_map(|data| link.received(data, now)).map(|message| heard_message(&message)).collect()
             }
+            Self::Mqtt => alloc::vec![heard_message(bytes)],
         }
     }
 
@@ -174,9 +187,10 @@ impl PartWire {
     pub(crate) fn fits(&self, order: &Order, seq: u8, most: u8) -> bool {
         match (self, &order.content) {
             (Self::Fixed { form, .. }, Content::Raw(payload)) => payload.len() <= usize::from(form.most_payload),
-            (Self::Described { .. }, Content::Values(_)) => message(order, seq).write().len() + Width::Sixteen.bytes() <= usize::from(most),
-            (Self::Can { .. }, Content::Values(_)) => message(order, seq).write().len() + Width::Sixteen.bytes() <= usize::from(most),
-            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. } | Self::Can { .. }, Content::Raw(_)) => false,
+            (Self::Described { .. } | Self::Can { .. } | Self::Mqtt, Content::Values(_)) => {
+                message(order, seq).write().len() + Width::Sixteen.bytes() <= usize::from(most)
+            }
+            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. } | Self::Can { .. } | Self::Mqtt, Content::Raw(_)) => false,
         }
     }
 
@@ -187,8 +201,19 @@ impl PartWire {
             (Self::Fixed { form, .. }, Content::Raw(payload)) => {
                 bytes.extend(form.frame(&FixedFrame { kind: FixedKind::Call, tool: order.tool, seq, payload: payload.clone() }));
             }
-            (Self::Described { .. } | Self::Can { .. }, Content::Values(_)) => bytes.extend(self.described(&message(order, seq), now)),
-            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. } | Self::Can { .. }, Content::Raw(_)) => {}
+            (Self::Described { .. } | Self::Can { .. } | Self::Mqtt, Content::Values(_)) => {
+                bytes.extend(self.described(&message(order, seq), now))
+            }
+            (Self::Fixed { .. }, Content::Values(_)) | (Self::Described { .. } | Self::Can { .. } | Self::Mqtt, Content::Raw(_)) => {}
+        }
+        bytes
+    }
+
+    /// Bytes of the question to a table part for its number. The part counts no 0, so the question moves nothing.
+    pub(crate) fn ask_count(&self, mark: u8) -> Vec<u8> {
+        let mut bytes = self.flush();
+        if let Self::Fixed { form, .. } = self {
+            bytes.extend(form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq: 0, payload: alloc::vec![mark] }));
         }
         bytes
     }
@@ -207,7 +232,7 @@ impl PartWire {
     pub(crate) fn heartbeat(&mut self, seq: u8, now: Duration) -> Vec<u8> {
         match self {
             Self::Fixed { form, .. } => form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq, payload: Vec::new() }),
-            Self::Described { .. } | Self::Can { .. } => self.described(&PartMessage::Heartbeat { seq, boot: None }, now),
+            Self::Described { .. } | Self::Can { .. } | Self::Mqtt => self.described(&PartMessage::Heartbeat { seq, boot: None }, now),
         }
     }
 
@@ -217,6 +242,9 @@ impl PartWire {
             link.send(&message.write(), now);
             return self.owed();
         }
+        if matches!(self, Self::Mqtt) {
+            return message.write();
+        }
         frame(&message.write())
     }
 
@@ -225,7 +253,7 @@ impl PartWire {
         match self {
             Self::Fixed { .. } => alloc::vec![0; self.longest_answer()],
             Self::Described { .. } => alloc::vec![0],
-            Self::Can { .. } => Vec::new(),
+            Self::Can { .. } | Self::Mqtt => Vec::new(),
         }
     }
 }
@@ -270,6 +298,10 @@ fn heard_fixed(frame: FixedFrame) -> PartSignal {
         FixedKind::Call => PartSignal::Echo,
         FixedKind::Heartbeat if frame.tool == 0 => PartSignal::Echo,
         FixedKind::Heartbeat => PartSignal::Heartbeat { seq: frame.seq, told: BeatWord::Last(frame.tool) },
+        FixedKind::Response if frame.seq == 0 => match frame.payload.as_slice() {
+            [mark] => PartSignal::Count { mark: *mark, last: Some(frame.tool).filter(|last| *last != 0) },
+            _ => PartSignal::Nonsense,
+        },
         FixedKind::Response => {
             let mut payload = frame.payload;
             let Some(status) = payload.pop() else { return PartSignal::Nonsense };

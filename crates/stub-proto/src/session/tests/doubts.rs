@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 
 use super::super::*;
 use super::{FORM, Play, answer, ms, order, page, settings, started, table};
-use crate::fixed::{FixedFrame, FixedKind};
 use crate::frame::frame;
 use crate::message::{PartMessage, TablePage};
 use crate::table::ValueKind;
@@ -83,32 +82,6 @@ fn ax_74_a_new_conversation_begins_away_from_the_old() {
         assert!(bytes.ends_with(&frame(&PartMessage::Ask { seq: Some(ours), first: 0, boot: Some(77) }.write())));
         assert!((8..=32).contains(&ours.wrapping_sub(51)), "{seed}: {ours}");
     }
-}
-
-#[test]
-fn ax_74_a_table_part_keeps_its_newer_number() {
-    let mut play = Play::new(Profile::Fixed(FORM));
-    let heartbeat = |tool, seq| FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool, seq, payload: vec![] });
-    play.steps();
-    play.session.received(&heartbeat(240, 201), play.now);
-    let asked = play.steps();
-    assert!(
-        matches!(asked.as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 249))),
-        "8 on from 240, and the next: {asked:?}"
-    );
-    play.session.received(&heartbeat(249, 249), play.now);
-    assert_eq!(play.steps(), [PartStep::Standing(PartStanding::Alive)]);
-}
-
-#[test]
-fn ax_74_a_table_part_is_asked_away_from_the_old() {
-    let mut play = Play::new(Profile::Fixed(FORM));
-    let heartbeat = |tool, seq| FORM.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool, seq, payload: vec![] });
-    play.steps();
-    // Taken for newer than the number of an old conversation, which may have been 200, with calls up to 203 on their way.
-    play.session.received(&heartbeat(201, 201), play.now);
-    let asked = play.steps();
-    assert!(matches!(asked.as_slice(), [PartStep::Send(bytes)] if bytes.ends_with(&heartbeat(0, 210))), "{asked:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 /* Starts of an ATmega328P, counted in three bytes of its EEPROM, which outlasts a loss of power. One while a byte is written may leave any
  * value there: then the two behind are as before, or the first is as meant, and no mark that was given is given again. Two starts in a row
  * that are cut off so may lose the count. */
+#ifdef __AVR__
 #include <avr/io.h>
 
 #include "stub_b.h"
@@ -34,3 +35,4 @@ uint8_t stub_port_start(void)
     }
     return mark;
 }
+#endif

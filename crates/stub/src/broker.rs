@@ -1,0 +1,201 @@
+//! A connection to a broker of MQTT in the place of a port: messages of a part, each as a text of JSON under the part's topic. Knows no
+//! conversation.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::secret::{SecretRef, Sources};
+use runtime::tls::{Connector, Io, Security, Target};
+use stub_proto::mqtt::{self, Greeting, KEEP_ALIVE, Packet, PacketError, PacketReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::text;
+
+/// Time for a broker to take a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes that are read at once.
+const READ: usize = 2048;
+/// First reason that refuses.
+const REFUSAL: u8 = 0x80;
+/// Nonsense for a conversation: a text that is no message of a part.
+const NO_MESSAGE: [u8; 1] = [0xff];
+
+/// A broker, and the topic of a part there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokerSettings {
+    pub host: String,
+    pub port: u16,
+    pub is_tls: bool,
+    /// Topic in front of `/req`, under which the part hears, and of `/rsp`, under which it answers.
+    pub topic: String,
+    pub user: Option<String>,
+    pub password: Option<SecretRef>,
+    /// File with the authority that the broker's certificate is from.
+    pub authority: Option<PathBuf>,
+}
+
+/// Resources of a gate with which brokers are reached.
+#[derive(Clone)]
+pub struct BrokerGround {
+    pub connector: Arc<Connector>,
+    pub sources: Arc<dyn Sources>,
+}
+
+/// A connection with the part's topic subscribed.
+pub struct BrokerWire {
+    io: Io,
+    reader: PacketReader,
+    /// Packets that came with others.
+    packets: VecDeque<Packet>,
+    /// Rest of a packet that goes out.
+    owed: Vec<u8>,
+    request: String,
+    response: String,
+    /// Silence after which the broker is told that the gate is here.
+    rest: Duration,
+}
+
+impl BrokerWire {
+    /// Connects and subscribes. The error is a sentence for people.
+    pub async fn open(settings: &BrokerSettings, ground: &BrokerGround) -> Result<Self, String> {
+        let own = settings.authority.clone().map(|file| Arc::new(Connector::with_extra_roots(Some(file))));
+        let connector = own.unwrap_or_else(|| Arc::clone(&ground.connector));
+        let security = if settings.is_tls { Security::TlsUnnamed } else { Security::Plain };
+        let target = Target { host: &settings.host, port: settings.port, security };
+        let io = connector.connect(target, CONNECT).await.map_err(|error| error.to_string())?;
+        let rest = Duration::from_secs(KEEP_ALIVE.into()) / 2;
+        let (request, response) = (format!("{}/req", settings.topic), format!("{}/rsp", settings.topic));
+        let mut wire = Self { io, reader: PacketReader::default(), packets: VecDeque::new(), owed: Vec::new(), request, response, rest };
+        let password = password(settings, ground).await?;
+        let entered = tokio::time::timeout(CONNECT, wire.enter(settings, password.as_deref()));
+        entered.await.map_err(|_| "the broker does not answer: does it speak MQTT 5, at this port?".to_owned())??;
+        Ok(wire)
+    }
+
+    async fn enter(&mut self, settings: &BrokerSettings, password: Option<&str>) -> Result<(), String> {
+        let gone = |error: io::Error| format!("the broker does not take the connection: {error}");
+        let client = format!("banyan {}", settings.topic);
+        self.owed = mqtt::greet(Greeting { client: &client, user: settings.user.as_deref(), password });
+        match self.packet().await.map_err(gone)? {
+            Packet::Accepted { reason, keep_alive } if reason < REFUSAL => {
+                let seconds = keep_alive.filter(|seconds| *seconds > 0).unwrap_or(KEEP_ALIVE);
+                self.rest = Duration::from_secs(seconds.into()) / 2;
+            }
+            other @ (Packet::Accepted { .. }
+            | Packet::Subscribed { .. }
+            | Packet::Message { .. }
+            | Packet::Pong
+            | Packet::Goodbye { .. }) => {
+                return Err(refused(&other));
+            }
+        }
+        self.owed = mqtt::subscribe(&self.response);
+        loop {
+            match self.packet().await.map_err(gone)? {
+                Packet::Subscribed { reason } if reason < REFUSAL => return Ok(()),
+                Packet::Subscribed { .. } => {
+                    return Err(format!("the broker does not let the gate hear `{}`: look at its ACL", self.response));
+                }
+                Packet::Message { .. } | Packet::Pong => {}
+                other @ (Packet::Accepted { .. } | Packet::Goodbye { .. }) => return Err(refused(&other)),
+            }
+        }
+    }
+
+    /// Waits for a message of the part. Loses nothing where the caller stops waiting.
+    pub async fn read(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            match self.packet().await? {
+                // What the broker had retained is from some time before, and no answer to anything.
+                Packet::Message { is_retained: true, .. } | Packet::Pong => {}
+                Packet::Message { topic, payload, .. } if topic == self.response => {
+                    return Ok(text::from_part(&payload).unwrap_or_else(|| NO_MESSAGE.to_vec()));
+                }
+                Packet::Message { .. } => {}
+                other @ (Packet::Accepted { .. } | Packet::Subscribed { .. } | Packet::Goodbye { .. }) => {
+                    return Err(io::Error::other(refused(&other)));
+                }
+            }
+        }
+    }
+
+    /// Sends a message of the gate.
+    pub async fn write(&mut self, message: &[u8]) -> io::Result<()> {
+        let text = text::to_part(message).ok_or_else(|| io::Error::other("a message holds what JSON does not"))?;
+        self.owed.extend(mqtt::publish(&self.request, text.as_bytes()));
+        self.settle().await
+    }
+
+    /// Tells the broker that nobody comes back.
+    pub async fn close(&mut self) {
+        self.owed.extend(mqtt::goodbye());
+        // An error says that the broker is gone already.
+        drop(tokio::time::timeout(Duration::from_secs(1), self.settle()).await);
+    }
+
+    async fn packet(&mut self) -> io::Result<Packet> {
+        let mut is_pinged = false;
+        loop {
+            if let Some(packet) = self.packets.pop_front() {
+                return Ok(packet);
+            }
+            self.settle().await?;
+            let mut buffer = [0; READ];
+            match tokio::time::timeout(self.rest, self.io.read(&mut buffer)).await {
+                Ok(Ok(0)) => return Err(io::Error::other("the broker has ended the connection")),
+                Ok(Ok(length)) => {
+                    let bytes = buffer.get(..length).unwrap_or_default();
+                    self.packets.extend(self.reader.push(bytes).map_err(|error| io::Error::other(explained(error)))?);
+                }
+                Ok(Err(error)) => return Err(error),
+                Err(_) if is_pinged => return Err(io::Error::other("the broker does not answer")),
+                Err(_) => {
+                    is_pinged = true;
+                    self.owed.extend(mqtt::ping());
+                }
+            }
+        }
+    }
+
+    /// Sends what is owed, so that a caller who stops waiting cuts no packet.
+    async fn settle(&mut self) -> io::Result<()> {
+        while !self.owed.is_empty() {
+            let length = self.io.write(&self.owed).await?;
+            if length == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            self.owed.drain(..length.min(self.owed.len()));
+        }
+        self.io.flush().await
+    }
+}
+
+async fn password(settings: &BrokerSettings, ground: &BrokerGround) -> Result<Option<String>, String> {
+    let Some(reference) = settings.password.clone() else { return Ok(None) };
+    let sources = Arc::clone(&ground.sources);
+    // Reads files, and may wait for the keyring.
+    let resolved = tokio::task::spawn_blocking(move || reference.resolve(&*sources)).await.map_err(|error| error.to_string())?;
+    resolved.map(|secret| Some(secret.expose().to_owned())).map_err(|error| error.to_string())
+}
+
+/// Sentence for a packet that ends a connection.
+fn refused(packet: &Packet) -> String {
+    match packet {
+        Packet::Accepted { reason: 0x86 | 0x87, .. } => "the broker refuses the user or the password".into(),
+        Packet::Accepted { reason: 0x84, .. } => "the broker does not speak MQTT 5".into(),
+        Packet::Accepted { reason, .. } => format!("the broker refuses the connection (reason {reason:#04x})"),
+        Packet::Goodbye { reason: 0x8e } => "another client has come under the same name: does another gate have this part as well?".into(),
+        Packet::Goodbye { reason } => format!("the broker has ended the connection (reason {reason:#04x})"),
+        Packet::Subscribed { .. } | Packet::Message { .. } | Packet::Pong => "the broker says something without a question".into(),
+    }
+}
+
+fn explained(error: PacketError) -> &'static str {
+    match error {
+        PacketError::TooLong => "the broker sends more than it was told to",
+        PacketError::Malformed => "the broker does not speak MQTT 5",
+    }
+}
