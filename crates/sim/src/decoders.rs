@@ -28,7 +28,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 85] = [
+pub const ALL: [(&str, Check); 87] = [
     ("a2a_served", served::message),
     ("aepb_a2a", bridged::a2a),
     ("aepb_ainp", bridged::ainp),

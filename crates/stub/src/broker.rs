@@ -33,7 +33,7 @@ pub struct BrokerSettings {
     pub topic: String,
     pub user: Option<String>,
     pub password: Option<SecretRef>,
-    /// File with the authority that the broker's certificate is from.
+    /// File with an authority that is trusted beside those of this machine.
     pub authority: Option<PathBuf>,
 }
 

@@ -97,7 +97,7 @@ struct StubMqttForm {
     user: Option<String>,
     /// Password of that name, best as a reference such as `${env:NAME}`.
     password: Option<At<String>>,
-    /// File with the authority of the broker's certificate. Default: those of this machine.
+    /// File with an authority of certificates (PEM), trusted for the broker beside those of this machine.
     authority: Option<PathBuf>,
 }
 

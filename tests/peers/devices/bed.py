@@ -142,11 +142,11 @@ class Part8051:
         time.sleep(2)
         return self
 
-    def said(self, sent=b""):
-        """What the part says to these bytes, until it is quiet."""
+    def said(self, sent=b"", until=None):
+        """What the part says to these bytes, until it is quiet or has said `until`."""
         os.write(self.master, sent)
         said = b""
-        while select.select([self.master], [], [], 5 * QUIET)[0]:
+        while not (until and said.endswith(until)) and select.select([self.master], [], [], 5 * QUIET)[0]:
             said += os.read(self.master, 4096)
         return said
 

@@ -11,7 +11,7 @@ from gateway import Gateway, end, free_port
 from wire import Modern
 
 # Calls while the network loses, doubles and delays messages, and the messages in a hundred with a fault.
-CALLS, RATE = 60, 12
+CALLS, RATE = 40, 12
 SEED = 20261127
 TOPIC = "plant/pump"
 CONFIG = """
