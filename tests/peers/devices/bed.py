@@ -292,6 +292,11 @@ class PartM0(Part):
 
     FLASH = 0x40000
 
+    def start(self):
+        super().start()
+        # What comes before the firmware has opened its UART makes this simulator deaf.
+        select.select([self.process.stdout], [], [], 20)
+
     def command(self):
         self.monitor, self.flash = self.report.with_suffix(".monitor"), self.report.with_suffix(".flash")
         image = self.flash if self.flash.exists() else self.image
