@@ -8,10 +8,11 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** What `path` answers; asked again every so many seconds while somebody looks, and whenever `again` is called. */
+/** What `path` answers (an empty one is not asked); asked again every so many seconds while somebody looks, and whenever `again` is called. */
 export function useAsked<T>(path: string, every = 0): Asked<T> {
   const [found, set] = useState<{ of: string; value: T | null; why: string | null }>({ of: path, value: null, why: null });
   const again = useCallback(() => {
+    if (path === '') return;
     ask<T>('GET', path).then(
       (value) => set({ of: path, value, why: null }),
       (error: Error) => set((old) => ({ of: path, value: old.of === path ? old.value : null, why: error.message })),

@@ -6,7 +6,7 @@ import { inbox, waitingAt } from './approval';
 import { ask } from './api';
 import { Budgets } from './budgets';
 import { fetchTools, gate, tools as toolRows } from './gate';
-import { GATE, PARENT } from './layout';
+import { GATE, PARENT } from './places';
 import { Logs } from './logs';
 import { Close, Confirm, Copy, Facts, Glyph, Said, Spark } from './parts';
 import { write } from './route';
@@ -59,10 +59,10 @@ function Server({ mount, owner }: { mount: Mount; owner: boolean }): JSX.Element
         of={[
           ['latency', mount.p50_ms !== null && <>{millis(mount.p50_ms)} <span class="dim">median of the last minute</span> <Spark values={history.get(mount.name) ?? []} /></>],
           ['in flight', mount.in_flight > 0 && counted(mount.in_flight, 'call')],
-          ['speaks', `${mount.transport}${mount.version ? `, MCP ${mount.version}` : ''}${mount.gate ? ', a gate' : ''}`],
+          ['protocol', `${mount.transport}${mount.version ? `, MCP ${mount.version}` : ''}${mount.gate ? ', a gate' : ''}`],
           ['offers', [counted(mount.tools, 'tool'), mount.prompts > 0 && counted(mount.prompts, 'prompt'), mount.resources > 0 && counted(mount.resources, 'resource')].filter(Boolean).join(', ')],
-          ['asks somebody', mount.asks && <>{ASKS[mount.asks]} <Waiting mount={mount.name} /></>],
-          ['tried again', mount.restarts > 0 && counted(mount.restarts, 'time')],
+          ['approval', mount.asks && <>{ASKS[mount.asks]} <Waiting mount={mount.name} /></>],
+          ['retries', mount.restarts > 0 && counted(mount.restarts, 'time')],
           [by ? 'registered by' : 'mounted by', by ? by.principal : mount.origin],
           ['authority', by?.authority && `${by.authority} (${by.proven ? 'proved' : 'not proved'})`],
           ['may be asked to', by?.auth_scope],
@@ -74,7 +74,7 @@ function Server({ mount, owner }: { mount: Mount; owner: boolean }): JSX.Element
   );
 }
 
-const ASKS = { irreversible: 'about calls that change something for good', mutable: 'about all calls that change something', unlisted: 'about all calls, but of tools that the configuration lists as reading only' };
+const ASKS = { irreversible: 'for calls that change something for good', mutable: 'for all calls that change something', unlisted: 'for all calls, but of tools that the configuration lists as reading only' };
 
 function Waiting({ mount }: { mount: string }): JSX.Element | null {
   const count = waitingAt(useStore(inbox), mount);

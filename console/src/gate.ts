@@ -1,6 +1,7 @@
 // The gate as it is told by its events: one snapshot, kept whole by changes. Views follow it; nobody polls.
 import { Refusal, ask, events, isKept, keep } from './api';
 import type { BelowNode, Change, Mount, Status, ToolRow } from './shapes';
+import { go, parse } from './route';
 import { Store } from './store';
 
 export type Link = 'connecting' | 'live' | 'lost' | 'closed';
@@ -12,9 +13,13 @@ export interface Gate {
   why: string | null;
   /** Why the link that was opened signed nobody in; it stays until somebody has seen it. */
   unused: string | null;
+  /** Whether a session of this page has ended without somebody signing out. */
+  over: boolean;
   status: Status | null;
   /** When `status.uptime_seconds` was true, in milliseconds since 1970. */
   read: number;
+  /** When the page was cut off last, in milliseconds since 1970. */
+  lost: number;
   below: BelowNode[];
   /** The last medians of each server, the newest last. */
   history: Map<string, number[]>;
@@ -30,8 +35,10 @@ export interface Session {
 }
 
 const KEPT_MEDIANS = 60;
+const WANTED = 'banyan-wanted';
+const WANTED_MS = 15 * 60_000;
 
-export const gate = new Store<Gate>({ link: 'connecting', why: null, unused: null, status: null, read: 0, below: [], history: new Map(), signedIn: false, needsToken: false });
+export const gate = new Store<Gate>({ link: 'connecting', why: null, unused: null, over: false, status: null, read: 0, lost: 0, below: [], history: new Map(), signedIn: false, needsToken: false });
 
 /** Every tool, once somebody has asked for them. */
 export const tools = new Store<ToolRow[] | null>(null);
@@ -49,6 +56,11 @@ export function applied(status: Status, change: Change): Status {
   return { ...rest, ...told, sessions: change.sessions, mounts };
 }
 
+function at(hash: string): [string, string] {
+  const { view, what } = parse(hash);
+  return [view, what];
+}
+
 function taken(news: Map<string, Mount>, name: string): Mount | undefined {
   const mount = news.get(name);
   news.delete(name);
@@ -63,6 +75,9 @@ export async function signIn(): Promise<void> {
     try {
       const { proof } = await ask<{ proof: string }>('POST', '/-/console/session', { code });
       keep(proof);
+      const hash = wanted();
+      localStorage.removeItem(WANTED);
+      if (hash) go(...at(hash));
     } catch (error) {
       gate.set({ ...gate.value, unused: (error as Error).message });
     }
@@ -70,9 +85,27 @@ export async function signIn(): Promise<void> {
   await standing();
 }
 
-/** Somebody has read why a link signed nobody in. */
+/** Somebody has read what the page says of links and sessions. */
 export function dismiss(): void {
-  gate.set({ ...gate.value, unused: null });
+  gate.set({ ...gate.value, unused: null, over: false });
+}
+
+/** Remembers the address that somebody without a session asked for, to be opened once they have signed in. */
+export function want(hash: string): void {
+  localStorage.setItem(WANTED, JSON.stringify({ hash, at: Date.now() }));
+}
+
+export function isWanted(): boolean {
+  return wanted() !== null;
+}
+
+function wanted(): string | null {
+  try {
+    const { hash, at } = JSON.parse(localStorage.getItem(WANTED) ?? '{}') as { hash?: string; at?: number };
+    return hash?.startsWith('#/') && Date.now() - (at ?? 0) < WANTED_MS ? hash : null;
+  } catch {
+    return null;
+  }
 }
 
 export async function signOut(): Promise<void> {
@@ -83,8 +116,9 @@ export async function signOut(): Promise<void> {
 
 async function standing(): Promise<void> {
   const session = await ask<Session>('GET', '/-/console/session').catch(() => null);
-  if (session && !session.signed_in && isKept()) keep(null);
-  if (session) gate.set({ ...gate.value, signedIn: session.signed_in, needsToken: session.wants_token });
+  const isOver = session !== null && !session.signed_in && isKept();
+  if (isOver) keep(null);
+  if (session) gate.set({ ...gate.value, over: (gate.value.over || isOver) && !session.signed_in, signedIn: session.signed_in, needsToken: session.wants_token });
 }
 
 /** Follows the gate for as long as the page lives. */
@@ -99,15 +133,19 @@ export async function follow(): Promise<never> {
           took(applied(gate.value.status, change), change.lists);
         }
       }
-      gate.set({ ...gate.value, link: 'lost' });
+      gate.set({ ...gate.value, link: 'lost', lost: lostAt() });
     } catch (error) {
       const refused = error instanceof Refusal && (error.status === 401 || error.status === 403);
       const why = refused ? (error as Error).message : gate.value.why;
-      gate.set({ ...gate.value, link: refused ? 'closed' : 'lost', why, ...(refused ? { status: null } : {}) });
+      gate.set({ ...gate.value, link: refused ? 'closed' : 'lost', lost: lostAt(), why, ...(refused ? { status: null } : {}) });
     }
     await new Promise((resolve) => setTimeout(resolve, wait));
     if (gate.value.link === 'lost') await standing();
   }
+}
+
+function lostAt(): number {
+  return gate.value.link === 'live' ? Date.now() : gate.value.lost;
 }
 
 function took(status: Status, lists: boolean): void {

@@ -3,61 +3,42 @@ import { render } from 'preact';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Approval, followApprovals, inbox, waiting } from './approval';
-import { Approvals } from './approvals';
-import { Devices, devices, followDevices, unconfirmed } from './devices';
-import { dismiss, follow, gate, signIn, signOut } from './gate';
+import { devices, followDevices, unconfirmed } from './devices';
+import { follow, gate, signIn, signOut, want } from './gate';
 import { Help } from './help';
+import { Icon } from './icons';
 import { type Binding, Keyboard, isTyping } from './keys';
-import { Glyph, Said } from './parts';
-import { Record } from './record';
+import { Glyph } from './parts';
 import { heldOf, lookAtPins, pins } from './pins';
-import { Rooms, followRooms, undecided } from './rooms';
+import { followRooms, undecided } from './rooms';
 import { followAddress, go, route, write } from './route';
-import { Policy } from './rules';
-import { Servers } from './servers';
 import type { State } from './shapes';
+import { Mark, NoView, SignIn, Standing } from './standing';
 import { useStore } from './store';
+import './fonts.css';
 import './style.css';
+import './frame.css';
+import './overview.css';
+import './topology.css';
 import { theme, turn } from './theme';
 import { counted } from './text';
-import { Tools } from './tools';
-import { Tree } from './tree';
 import { Troubles } from './trouble';
+import { VIEWS, type View, viewOf } from './views';
 
-interface View {
-  name: string;
-  title: string;
-  key: string;
-  /** Whether this page may see it. */
-  isThere?: () => boolean;
-  show: (props: { filter: string; states: ReadonlySet<State> }) => JSX.Element;
-}
-
-const VIEWS: View[] = [
-  { name: 'tree', title: 'Tree', key: 't', show: (props) => <Tree {...props} /> },
-  { name: 'servers', title: 'Servers', key: 's', show: (props) => <Servers {...props} /> },
-  { name: 'tools', title: 'Tools', key: 'o', show: (props) => <Tools {...props} /> },
-  { name: 'approvals', title: 'Approvals', key: 'a', isThere: () => inbox.value !== null, show: (props) => <Approvals {...props} /> },
-  { name: 'devices', title: 'Changes', key: 'c', isThere: () => gate.value.signedIn && devices.value !== null, show: (props) => <Devices {...props} /> },
-  { name: 'rooms', title: 'Rooms', key: 'm', isThere: () => gate.value.signedIn, show: (props) => <Rooms {...props} /> },
-  { name: 'record', title: 'Record', key: 'r', isThere: () => gate.value.signedIn && gate.value.status?.audit !== undefined, show: (props) => <Record {...props} /> },
-  { name: 'policy', title: 'Policy', key: 'p', isThere: () => gate.value.signedIn, show: (props) => <Policy {...props} /> },
-];
 const STATES: State[] = ['failed', 'degraded', 'starting', 'ready'];
+/** How long what the gate has may take to be known, in milliseconds. */
+const SOON = 1500;
 
 function Console(): JSX.Element {
-  const { status, link, why, unused, signedIn } = useStore(gate);
+  const { status, link, signedIn } = useStore(gate);
   const at = useStore(route);
-  const held = heldOf(useStore(pins));
   const open = waiting(useStore(inbox));
-  const proposed = useStore(undecided);
-  const pending = unconfirmed(useStore(devices));
+  useStore(devices);
   const [filter, setFilter] = useState('');
   const [states, setStates] = useState<ReadonlySet<State>>(new Set());
   const [isHelp, setHelp] = useState(false);
   const field = useRef<HTMLInputElement>(null);
-  const views = VIEWS.filter((one) => one.isThere?.() ?? true);
-  const view = views.find((one) => one.name === at.view) ?? (VIEWS[0] as View);
+  const view = viewOf(at.view);
   const bindings = useMemo<Binding[]>(
     () => [
       ...VIEWS.map((one) => ({ keys: `g ${one.key}`, does: `go to ${one.title.toLowerCase()}`, run: () => go(one.name) })),
@@ -73,8 +54,8 @@ function Console(): JSX.Element {
   useEffect(() => listen(new Keyboard(() => bindings), setFilter), []);
   useEffect(() => {
     const bad = status?.mounts.filter((m) => m.state === 'failed' || m.state === 'degraded').length ?? 0;
-    document.title = `${open > 0 ? `${counted(open, 'call')} waiting, ` : ''}${bad > 0 ? `(${bad}) ` : ''}Banyan ${location.host}`;
-  }, [status, open]);
+    document.title = `${open > 0 ? `${counted(open, 'call')} waiting, ` : ''}${bad > 0 ? `(${bad}) ` : ''}${view ? `${view.title} · ` : ''}Banyan ${location.host}`;
+  }, [status, open, view]);
   // Definitions wait when a list is another: servers' notes then say so.
   const notes = status?.mounts.map((mount) => mount.notes.join()).join();
   useEffect(() => void (signedIn && lookAtPins().catch(() => undefined)), [signedIn, notes]);
@@ -82,44 +63,103 @@ function Console(): JSX.Element {
   const servers = status?.mounts.map((mount) => mount.name).join();
   useEffect(() => (signedIn ? followDevices() : undefined), [signedIn, servers]);
   // What is looked for in one view is not there in another. At once, so that nothing is lost of what is typed there next.
-  useLayoutEffect(() => setFilter(''), [view.name]);
+  useLayoutEffect(() => setFilter(''), [view?.name]);
   const pick = (state: State): void => {
     const next = new Set(states);
     if (!next.delete(state)) next.add(state);
     setStates(next);
+    if (view?.name === 'overview') go('servers');
   };
+  const isShown = link !== 'closed' && status !== null && view !== undefined && (view.isThere?.() ?? true);
   return (
     <>
       <a class="skip" href="#view" onClick={(event) => (event.preventDefault(), document.getElementById('view')?.focus())}>Skip to the view</a>
-      <header class="bar">
-        <a class="brand" href={write('tree')} aria-label="Banyan, to the tree"><Mark /> <b>Banyan</b></a>
-        <span class="host">{location.host}</span>
-        <Chips states={states} pick={pick} />
-        <search>
-          <input ref={field} type="search" class="filter" placeholder="Filter" aria-label="Filter" aria-keyshortcuts="/" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
-          <kbd aria-hidden="true">/</kbd>
-        </search>
-        <LinkState link={link} />
-        <Theme />
-        {signedIn && <button type="button" class="quiet wide" onClick={() => void signOut()}>Sign out</button>}
-        <button type="button" class="quiet" onClick={() => setHelp(true)} aria-label="Help" aria-keyshortcuts="?">?</button>
-      </header>
-      <nav class="views" aria-label="Views">
-        {views.map((one) => (
-          <a key={one.name} href={write(one.name)} aria-current={one === view ? 'page' : undefined}>
-            <span>{one.title}{one.name === 'approvals' && open + held > 0 && <b class="count">{open + held}</b>}{one.name === 'devices' && pending > 0 && <b class="count">{pending}</b>}{one.name === 'rooms' && proposed > 0 && <b class="count">{proposed}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
-          </a>
-        ))}
-      </nav>
-      <main id="view" tabIndex={-1} aria-label={view.title}>
-        <h1 class="unseen">{view.title}</h1>
-        {unused && <p class="notice unused" role="alert"><Said text={unused} /> <button type="button" class="quiet" onClick={dismiss}>Dismiss</button></p>}
+      <Side current={view} onHelp={() => setHelp(true)} />
+      <main id="view" tabIndex={-1} aria-label={view?.title ?? 'Nothing'}>
+        <div class="head">
+          <div class="titles">
+            <h1>{view?.title ?? 'Not found'}</h1>
+            {view && <p class="purpose">{view.purpose}</p>}
+          </div>
+          {isShown && view.hasStates && <Chips states={states} pick={pick} />}
+          {isShown && view.name !== 'overview' && (
+            <search>
+              <input ref={field} type="search" class="filter" placeholder="Filter" aria-label="Filter" aria-keyshortcuts="/" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+              <kbd aria-hidden="true">/</kbd>
+            </search>
+          )}
+          {isShown && view.action?.()}
+        </div>
+        <Standing />
         {status && <Troubles status={status} />}
-        {why && <p class="notice" role="alert"><Said text={why} /></p>}
-        {link === 'closed' ? <Closed /> : status ? view.show({ filter, states }) : <p class="empty">{link === 'lost' ? 'The gate does not answer. It is asked again by itself.' : 'Asking the gate…'}</p>}
+        {isShown ? view.show({ filter, states }) : <Instead view={view} name={at.view} />}
       </main>
       {isHelp && <Help bindings={bindings} onClose={() => setHelp(false)} />}
     </>
+  );
+}
+
+/** What stands in place of a view that can not be shown. */
+function Instead({ view, name }: { view: View | undefined; name: string }): JSX.Element {
+  const { link, status, signedIn } = useStore(gate);
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    setLate(false);
+    const timer = setTimeout(() => setLate(true), SOON);
+    return () => clearTimeout(timer);
+  }, [name, signedIn]);
+  const isClosed = link === 'closed';
+  const wants = isClosed || (status !== null && view !== undefined && !signedIn);
+  useEffect(() => {
+    if (wants && location.hash.startsWith('#/')) want(location.hash);
+  }, [wants, name]);
+  if (wants) return <SignIn {...(view && !isClosed ? { view } : {})} />;
+  if (!status) return <p class="empty">{link === 'lost' ? 'The gate does not answer. It is asked again by itself.' : 'Asking the gate…'}</p>;
+  if (view && !isLate) return <p class="empty">Asking the gate…</p>;
+  return <NoView view={view} name={name} />;
+}
+
+/** The views with what waits in each, and what concerns the page itself. */
+function Side({ current, onHelp }: { current: View | undefined; onHelp: () => void }): JSX.Element {
+  const { link, signedIn, status } = useStore(gate);
+  const at = useStore(route);
+  const counts: { [view: string]: number } = {
+    approvals: waiting(useStore(inbox)) + heldOf(useStore(pins)),
+    devices: unconfirmed(useStore(devices)),
+    rooms: useStore(undecided),
+  };
+  const menu = useRef<HTMLDetailsElement>(null);
+  useEffect(() => menu.current?.removeAttribute('open'), [at]);
+  const own = (
+    <>
+      <Theme />
+      <button type="button" class="quiet" onClick={onHelp} aria-keyshortcuts="?">Help <kbd aria-hidden="true">?</kbd></button>
+      {signedIn && <button type="button" class="quiet" onClick={() => void signOut()}>Sign out</button>}
+    </>
+  );
+  return (
+    <header class="side">
+      <div class="bar">
+        <a class="brand" href={write('overview')} aria-label="Banyan, to the overview"><Mark /> <b>Banyan</b></a>
+        <LinkState link={link} />
+        <details class="menu" ref={menu}>
+          <summary aria-label="Menu"><Icon name="menu" /></summary>
+          <div class="own">{own}</div>
+        </details>
+      </div>
+      <p class="host" title={status?.serves}>{location.host}</p>
+      <nav class="views" aria-label="Views">
+        {VIEWS.filter((one) => one.isThere?.() ?? true).map((one) => {
+          const count = counts[one.name] ?? 0;
+          return (
+            <a key={one.name} href={write(one.name)} aria-current={one === current ? 'page' : undefined}>
+              <Icon name={one.name} /> <span>{one.title}{count > 0 && <b class="count">{count}</b>}</span> <kbd aria-hidden="true">g {one.key}</kbd>
+            </a>
+          );
+        })}
+      </nav>
+      <div class="own foot">{own}</div>
+    </header>
   );
 }
 
@@ -181,27 +221,7 @@ function LinkState({ link }: { link: string }): JSX.Element {
 
 function Theme(): JSX.Element {
   const is = useStore(theme);
-  return <button type="button" class="quiet wide" onClick={turn} aria-label={`Theme: ${is}`}>{is}</button>;
-}
-
-function Closed(): JSX.Element {
-  return (
-    <section class="closed">
-      <Mark />
-      <h2>Sign in</h2>
-      <p>This gate shows itself to those who may call it. Run this on its machine, as the user who started it:</p>
-      <pre tabIndex={0} role="region" aria-label="What to run">banyan console</pre>
-      <p class="dim">It opens this page with a code that is good once and for two minutes. There is no password, and nothing to paste.</p>
-    </section>
-  );
-}
-
-function Mark(): JSX.Element {
-  return (
-    <svg class="mark" viewBox="0 0 32 32" width="20" height="20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.600" stroke-linecap="round">
-      <path d="M3 13c4-9 22-9 26 0M16 7v21M9.500 8.500v9c0 5 2 6 3 10M22.500 8.500v9c0 5-2 6-3 10M3 13v8M29 13v8" />
-    </svg>
-  );
+  return <button type="button" class="quiet" onClick={turn} aria-label={`Theme: ${is}`}>Theme: {is}</button>;
 }
 
 followAddress();

@@ -8,7 +8,7 @@ export interface Route {
 
 export function parse(hash: string): Route {
   const [view = '', ...rest] = hash.replace(/^#\/?/, '').split('/');
-  return { view: view || 'tree', what: decodeURIComponent(rest.join('/')) };
+  return { view: view || 'overview', what: decodeURIComponent(rest.join('/')) };
 }
 
 export function write(view: string, what = ''): string {

@@ -4,6 +4,7 @@ import { inbox, waitingAt } from './approval';
 import { Detail } from './detail';
 import { gate } from './gate';
 import { Glyph, Spark } from './parts';
+import { byName } from './places';
 import { go, route, write } from './route';
 import type { Mount, State } from './shapes';
 import { useNow, useStore } from './store';
@@ -16,7 +17,7 @@ const ROW = 36;
 export function matching(mounts: Mount[], filter: string, states: ReadonlySet<State>): Mount[] {
   const text = filter.trim().toLowerCase();
   const isWanted = (m: Mount): boolean => (states.size === 0 || states.has(m.state)) && `${m.name} ${m.state} ${m.transport} ${m.origin} ${m.error ?? ''}`.toLowerCase().includes(text);
-  return mounts.filter(isWanted).sort((a, b) => ORDER[a.state] - ORDER[b.state] || (a.name < b.name ? -1 : 1));
+  return mounts.filter(isWanted).sort((a, b) => ORDER[a.state] - ORDER[b.state] || byName(a.name, b.name));
 }
 
 export function Servers({ filter, states }: { filter: string; states: ReadonlySet<State> }): JSX.Element {
@@ -48,9 +49,9 @@ export function Servers({ filter, states }: { filter: string; states: ReadonlySe
               <th scope="col" class="number wide">Median</th>
               <th scope="col" class="wide"><span class="unseen">Trend</span></th>
               <th scope="col" class="number wide">In flight</th>
-              <th scope="col" class="wide">Asks somebody</th>
-              <th scope="col" class="number wide">Tried again</th>
-              <th scope="col" class="wide">Speaks</th>
+              <th scope="col" class="wide">Approval</th>
+              <th scope="col" class="number wide">Retries</th>
+              <th scope="col" class="wide">Protocol</th>
             </tr>
           </thead>
           <tbody>
@@ -71,17 +72,17 @@ export function Servers({ filter, states }: { filter: string; states: ReadonlySe
             {to < rows.length && <tr class="pad" aria-hidden="true" style={{ height: `${(rows.length - to) * ROW}px` }} />}
           </tbody>
         </table>
-        {status && rows.length === 0 && <p class="empty">No server is like that.</p>}
+        {status && rows.length === 0 && <p class="empty">No server matches the filter.</p>}
       </div>
       {what && <Detail id={what} onClose={() => go('servers')} />}
     </div>
   );
 }
 
-/** Of which calls somebody is asked, and how many of them wait. */
+/** Which calls need an approval, and how many of them wait. */
 function Asking({ mount, waiting }: { mount: Mount; waiting: number }): JSX.Element | null {
   if (waiting > 0) return <a class="badge degraded" href={write('approvals')}>{waiting} waiting</a>;
   return mount.asks ? <span class="dim">{OF[mount.asks]}</span> : null;
 }
 
-const OF = { irreversible: 'of irreversible ones', mutable: 'of any change', unlisted: 'of all but listed ones' };
+const OF = { irreversible: 'irreversible calls', mutable: 'any change', unlisted: 'all but listed tools' };

@@ -41,20 +41,25 @@ export function byServer(rows: ToolRow[]): { name: string; tools: number; tokens
 
 export function Tools({ filter }: { filter: string }): JSX.Element {
   const rows = useStore(toolRows);
-  const { status } = useStore(gate);
+  const { status, link } = useStore(gate);
   const { what } = useStore(route);
   const isOne = rows?.some((row) => row.dotted === what) ?? false;
   // `SERVER.` leads here from a server: all of its tools.
   const within = what.endsWith('.') ? what : '';
   const found = useMemo(() => search((rows ?? []).filter((row) => row.dotted.startsWith(within)), filter), [rows, filter, within]);
   const { box, from, to, onScroll } = useWindow(found.length, ROW);
+  const at = found.findIndex((row) => row.dotted === what);
   useEffect(() => {
-    void fetchTools();
     // Whoever came by a key goes on by keys.
     if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
   }, []);
+  // Asked again once the gate is back: what is shown after a cut must be how it is now.
+  useEffect(() => void (link === 'live' && fetchTools()), [link]);
+  useEffect(() => {
+    const list = box.current;
+    if (list && at >= 0 && (at * ROW < list.scrollTop || at * ROW > list.scrollTop + list.clientHeight - ROW)) list.scrollTop = at * ROW - list.clientHeight / 2;
+  }, [at >= 0, what]);
   const pressed = (event: KeyboardEvent): void => {
-    const at = found.findIndex((row) => row.dotted === what);
     const next = { ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1 }[event.key];
     const row = next === undefined ? undefined : found[Math.max(0, next)];
     if (!row) return;
@@ -84,7 +89,7 @@ export function Tools({ filter }: { filter: string }): JSX.Element {
               </li>
             ))}
           </ul>
-          {rows && found.length === 0 && <p class="empty">{status?.mounts.length ? 'No tool is like that.' : 'No servers, no tools.'}</p>}
+          {rows && found.length === 0 && <p class="empty">{status?.mounts.length ? 'No tool matches the filter.' : 'No servers, no tools.'}</p>}
         </div>
       </div>
       {what && !within ? <One key={what} name={what} /> : found.length > 0 && <Unchosen rows={found} />}
@@ -109,7 +114,7 @@ function Unchosen({ rows }: { rows: ToolRow[] }): JSX.Element {
       </dl>
       {servers.length > 1 && (
         <>
-          <h3>Whose they are</h3>
+          <h3>By server</h3>
           <ul class="plain shares">
             {servers.map((one) => (
               <li key={one.name}>
@@ -121,7 +126,7 @@ function Unchosen({ rows }: { rows: ToolRow[] }): JSX.Element {
           </ul>
         </>
       )}
-      <h3>What costs a model most</h3>
+      <h3>Largest in a model's context</h3>
       <ul class="plain shares">
         {dearest.map((row) => (
           <li key={row.dotted}>

@@ -30,6 +30,7 @@ use store::memory::MemoryBudget;
 use store::{Journal, Stores};
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
+use telemetry::traffic::Traffic;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -327,7 +328,7 @@ fn gate(
             seen: SeenUris::new(),
             tasks: Tasks::default(),
         },
-        record: Recorder { journal, metrics: Metrics::new(), otlp },
+        record: Recorder { journal, metrics: Metrics::new(), otlp, traffic: Traffic::new(Instant::now()) },
         hub: Hub::default(),
         pinning: Desk::new(&stores),
         stores,

@@ -7,6 +7,7 @@ pub mod metrics;
 pub mod otlp;
 pub mod span;
 pub mod trace_context;
+pub mod traffic;
 
 /// The longest text from outside that is kept in a span or a log field, in bytes.
 const TEXT_LIMIT: usize = 256;

@@ -21,6 +21,7 @@ mod labels;
 
 pub use labels::{Ending, MethodName, MountState, ProtocolVersion, Side, Transport};
 
+pub(crate) use histogram::BOUNDS;
 use histogram::Histogram;
 use labels::SeriesKey;
 

@@ -21,7 +21,8 @@ from gateway import ROOT, Gateway, binary
 BUDGET = 270
 HERE = Path(__file__).resolve().parent
 DIST = ROOT / "console" / "dist"
-LARGEST = 120 << 10
+# 90 KiB of it are two fonts.
+LARGEST = 224 << 10
 LIMIT = 1200
 RULES = """
 @id("everybody-may")

@@ -15,6 +15,7 @@ use runtime::lateness::Lateness;
 use store::{Journal, Stores};
 use telemetry::metrics::Metrics;
 use telemetry::otlp::Otlp;
+use telemetry::traffic::Traffic;
 use tokio_util::sync::CancellationToken;
 
 use crate::tree::caller::Caller;
@@ -49,6 +50,7 @@ pub struct Recorder {
     pub journal: Arc<dyn Journal>,
     pub metrics: Metrics,
     pub otlp: Otlp,
+    pub traffic: Traffic,
 }
 
 /// Bounded memory that callers can fill.

@@ -17,10 +17,12 @@ use store::{CallId, Journal, Part, Refusal, Ticket, Way};
 use telemetry::metrics::{Ending, MethodName, MountMetrics, Operation, ProtocolVersion, Running, Side, ToolLabel, Transport};
 use telemetry::span::{About, CallSpan, Incoming};
 use telemetry::trace_context::TraceContext;
+use telemetry::traffic::{EndedCall, Fate};
 
 use crate::judge::gate::Gate;
 use crate::tree::back::Back;
 use crate::tree::gate::Recorder;
+use crate::tree::mount::Mount;
 use crate::tree::port::UpstreamError;
 use crate::way::error::{CallError, Report};
 use crate::way::gate::Cleared;
@@ -49,6 +51,16 @@ pub struct Record<'a> {
     is_intended: bool,
     ticket: Option<Ticket>,
     trace: Option<TraceContext>,
+    aimed: Option<Aimed>,
+}
+
+/// Owner and name of what is called.
+struct Aimed {
+    mount: Arc<Mount>,
+    is_gate: bool,
+    name: String,
+    /// The name stands in the owner's catalog.
+    is_listed: bool,
 }
 
 impl<'a> Record<'a> {
@@ -71,7 +83,7 @@ impl<'a> Record<'a> {
         let server = gate.record.metrics.whole().start_here(operation, at);
         let trace = span.passed_on().cloned();
         let (call, began) = (gate.record.journal.ids().next_call(), (clock::wall(), at));
-        Self { gate, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace }
+        Self { gate, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace, aimed: None }
     }
 
     /// Records the intent of a call about to leave for its owner.
@@ -118,6 +130,8 @@ impl<'a> Record<'a> {
         metrics.sent(resolved.params.len());
         self.client = Some(metrics.start(operation, clock::now()));
         let name = resolved.name.as_str();
+        let (mount, is_listed) = (Arc::clone(&resolved.branch.mount), resolved.noted().is_some());
+        self.aimed = Some(Aimed { mount, is_gate: resolved.branch.is_gate(), name: name.to_owned(), is_listed });
         let about = match resolved.aim.method() {
             Method::ToolCall => Some(About::Tool(name)),
             Method::PromptGet => Some(About::Prompt(name)),
@@ -187,6 +201,7 @@ impl<'a> Record<'a> {
         }
         let at = clock::now();
         self.recorded(request, outcome, ending, at);
+        self.shown(request, outcome, ending, at);
         if let Some(client) = self.client {
             client.finish(ending, at);
         }
@@ -234,6 +249,36 @@ impl<'a> Record<'a> {
         let outcome =
             Outcome { bytes, code, ending: Text::Borrowed(word), reason, took: micros(at.saturating_duration_since(self.began.1)) };
         journal.ended(self.part(), self.ticket, &|| journal.ids().spelled(self.call), outcome);
+    }
+
+    /// Counts the call for people who look at the gate. Refusals for want of room come by the thousand and are left out.
+    fn shown(&self, request: &Request, outcome: &Result<Answer, CallError>, ending: Ending, at: Instant) {
+        let is_call = matches!(&*request.method, "tools/call" | "prompts/get" | "resources/read");
+        if !is_call || matches!(outcome, Err(CallError::Overloaded { .. })) {
+            return;
+        }
+        let members = request.params.members();
+        let named = || ["name", "uri"].iter().find_map(|key| members.str(key)).unwrap_or_default();
+        let name = self.aimed.as_ref().map_or_else(named, |aimed| Text::Borrowed(&aimed.name));
+        let (fate, word) = if self.is_intended {
+            let is_bad = matches!(ending, Ending::Error(_) | Ending::TimedOut | Ending::ToolError);
+            (if is_bad { Fate::Failed } else { Fate::Done }, word(outcome, ending).0)
+        } else {
+            (Fate::Refused, "refused")
+        };
+        let call = EndedCall {
+            caller: &self.back.caller.principal.name,
+            mount: self.aimed.as_ref().map_or("", |aimed| aimed.mount.config.name.as_str()),
+            is_gate: self.aimed.as_ref().is_some_and(|aimed| aimed.is_gate),
+            name: &name,
+            is_listed: self.aimed.as_ref().is_some_and(|aimed| aimed.is_listed),
+            fate,
+            word,
+            call: &self.gate.record.journal.ids().spelled(self.call),
+            began: self.began.0,
+            took: at.saturating_duration_since(self.began.1),
+        };
+        self.gate.record.traffic.ended(&call, at);
     }
 
     /// Adds to a server's failure the id of this call, and for the operator the server's own words.

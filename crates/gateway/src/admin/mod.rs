@@ -10,6 +10,7 @@ pub mod audit;
 pub mod client;
 mod known;
 mod live;
+mod overview;
 mod pins;
 pub mod presence;
 mod receivers;

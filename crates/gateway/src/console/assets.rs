@@ -13,11 +13,13 @@ use door::reply::Payload;
 
 /// Files by name: the beginning of the content's digest, and the content, compressed by gzip.
 static FILES: LazyLock<BTreeMap<&'static str, Asset>> = LazyLock::new(|| {
-    let gzipped: [(&str, &[u8]); 4] = [
+    let gzipped: [(&str, &[u8]); 6] = [
         ("app.css", include_bytes!("../../../../console/dist/app.css.gz")),
         ("app.js", include_bytes!("../../../../console/dist/app.js.gz")),
         ("icon.svg", include_bytes!("../../../../console/dist/icon.svg.gz")),
         ("index.html", include_bytes!("../../../../console/dist/index.html.gz")),
+        ("inter.woff2", include_bytes!("../../../../console/dist/inter.woff2.gz")),
+        ("mono.woff2", include_bytes!("../../../../console/dist/mono.woff2.gz")),
     ];
     let digests: BTreeMap<&str, &str> =
         include_str!("../../../../console/dist/digests.txt").lines().filter_map(|line| line.split_once(' ')).collect();
@@ -30,7 +32,7 @@ struct Asset {
 }
 
 /// Permissions of the page: load from here, ask this gate, and nothing else.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Header fields of every answer of the console.
@@ -96,6 +98,7 @@ fn kind(name: &str) -> &'static str {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
     }
 }

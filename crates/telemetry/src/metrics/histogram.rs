@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Upper bounds in seconds: those the conventions name (10 ms to 300 s), with four finer ones in front, because a call
 /// to a server on the same machine takes less than the first of them.
-pub(super) const BOUNDS: [f64; 18] =
+pub(crate) const BOUNDS: [f64; 18] =
     [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
 #[derive(Default, Debug)]
