@@ -1,10 +1,11 @@
 // Calls that wait for somebody to agree: all of what would go out, what is other than last time, and the two answers.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { type Approval, type Below, type Standing, deceit, inbox, isLink, look } from './approval';
+import { type Approval, type Below, type Operator, type Standing, deceit, inbox, isLink, look } from './approval';
 import { ask } from './api';
-import { DiffText, Differences, Seen } from './differ';
-import { differences } from './difference';
+import { DiffText, Differences, Seen, TextDiff } from './differ';
+import { differences, texts } from './difference';
+import { gate } from './gate';
 import { Grants } from './grants';
 import { Operators } from './operators';
 import { OnePin, PinLine, idOf, nameOf, pins } from './pins';
@@ -32,6 +33,8 @@ const MEANS: Record<Standing, string> = {
   void: 'What it is about has changed, so that nothing can become of it.',
   outcome_unknown: 'The gate ended while it was going out. Whether it took effect is for a person to find out: nobody makes it again.',
 };
+/** Characters of a call's arguments in the list. */
+const GIVEN = 120;
 const CAUSES = { mode: 'the mode of this gate', policy: 'a rule of the policy', below: 'a gate below', proposal: 'it is proposed in a room' };
 
 export function Approvals({ filter }: { filter: string }): JSX.Element {
@@ -42,7 +45,9 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
   const wanted = found?.approvals.filter((one) => `${one.tool} ${one.caller} ${one.standing} ${one.arguments}`.toLowerCase().includes(text)) ?? [];
   const open = wanted.filter((one) => one.standing === 'pending');
   const over = wanted.filter((one) => one.standing !== 'pending').reverse();
-  const one = found?.approvals.find((a) => a.id === what);
+  // Nothing is chosen: what waits longest stands beside the list, where there is room.
+  const shown = what || (open[0]?.id ?? '');
+  const one = found?.approvals.find((a) => a.id === shown);
   const other = found?.below.find((b) => b.id === what);
   const pinned = held.filter((pin) => nameOf(pin).toLowerCase().includes(text));
   const pin = held.find((one) => idOf(one) === what);
@@ -51,10 +56,10 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
       <div class="names inbox">
         <p class="sum">{counted(open.length + (found?.below.length ?? 0), 'call')} waiting <Bell /> <span class="links"><a href={write('approvals', 'operators')}>who may agree</a> <a href={write('approvals', 'grants')}>grants</a></span></p>
         <div class="canvas" tabIndex={0} role="region" aria-label="Calls">
-          {open.length === 0 && found?.below.length === 0 && pinned.length === 0 && <p class="empty">Nothing waits.</p>}
+          {open.length === 0 && found?.below.length === 0 && pinned.length === 0 && <p class="empty">No call waits for a person.</p>}
           <ul class="plain flow">
             {found?.below.map((held) => <Line key={held.id} id={held.id} state="degraded" tool={held.data.tool ?? '?'} more={`held behind ${held.mount}, by gate ${held.gate.slice(0, 8)}`} isOpen={held.id === what} />)}
-            {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.room === undefined ? a.caller : `${a.caller}, in ${a.room}`} expires={a.expires} isOpen={a.id === what} />)}
+            {open.map((a) => <Line key={a.id} id={a.id} state="degraded" tool={a.tool} more={a.room === undefined ? a.caller : `${a.caller}, in ${a.room}`} given={a.arguments} expires={a.expires} isOpen={a.id === shown} />)}
           </ul>
           {pinned.length > 0 && <h2 class="part">Definitions that wait, or were refused</h2>}
           <ul class="plain flow">{pinned.map((one) => <PinLine key={idOf(one)} pin={one} isOpen={one === pin} />)}</ul>
@@ -64,13 +69,31 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
           </ul>
         </div>
       </div>
-      {what && (
+      {what ? (
         <section class="detail one" aria-label="About this call">
           <Close onClick={() => go('approvals')} />
           {what === 'operators' ? <Operators /> : /^grants(:|$)/.test(what) ? <Grants like={found?.approvals.find((a) => `grants:${a.id}` === what)} ahead={found?.ahead ?? 0} /> : pin ? <OnePin key={pin.hash} pin={pin} /> : one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : other ? <Held held={other} /> : <p class="dim">There is no such approval any more.</p>}
         </section>
+      ) : (
+        <section class="detail one beside" aria-label={one ? 'The call that waits longest' : 'How approvals work'}>
+          {one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : <Explained />}
+        </section>
       )}
     </div>
+  );
+}
+
+/** What the view is for, while nothing waits. */
+function Explained(): JSX.Element {
+  const asks = useStore(gate).status?.mounts.filter((mount) => mount.asks) ?? [];
+  return (
+    <>
+      <header><h2>{asks.length > 0 ? 'Calls wait here for a person' : 'No call waits for a person yet'}</h2></header>
+      <p>{asks.length > 0 ? `This gate holds calls of ${counted(asks.length, 'server')} until somebody approves: ${asks.slice(0, 6).map((mount) => mount.name).join(', ')}${asks.length > 6 ? ' …' : ''}.` : 'The configuration names no call that needs an approval. These lines in banyan.toml hold every call that can not be undone:'}</p>
+      {asks.length === 0 && <pre tabIndex={0} role="region" aria-label="What to write into banyan.toml">{'[gate]\nmode = "irreversible"'}</pre>}
+      <p class="dim">A waiting call is shown with all of its arguments. A passkey signs exactly what is shown, and the call goes out once. A denial goes to the caller with its reason.</p>
+      <p class="row"><a class="button" href={write('approvals', 'operators')}>Who may approve</a> <a class="button" href={write('approvals', 'grants')}>Grants</a></p>
+    </>
   );
 }
 
@@ -81,7 +104,18 @@ function Bell(): JSX.Element | null {
   return <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(set)}>Tell me</button>;
 }
 
-function Line({ id, state, tool, more, expires, isOpen }: { id: string; state: State; tool: string; more: string; expires?: number; isOpen: boolean }): JSX.Element {
+interface LineProps {
+  id: string;
+  state: State;
+  tool: string;
+  more: string;
+  /** Arguments, of which the beginning is shown. */
+  given?: string;
+  expires?: number;
+  isOpen: boolean;
+}
+
+function Line({ id, state, tool, more, given, expires, isOpen }: LineProps): JSX.Element {
   const now = useNow();
   return (
     <li>
@@ -89,6 +123,7 @@ function Line({ id, state, tool, more, expires, isOpen }: { id: string; state: S
         <span class="name"><Glyph state={state} /> {tool}</span>
         <span class="dim">{more}</span>
         {expires !== undefined && <span class="number">{duration(expires - now)}</span>}
+        {given !== undefined && <span class="given name"><Seen text={given.slice(0, GIVEN)} /></span>}
       </a>
     </li>
   );
@@ -142,6 +177,12 @@ function Arguments({ text, what = 'Arguments' }: { text: string; what?: string }
     <section aria-label={what}>
       <div class="row"><h3>{what}, all of them</h3><Copy text={text} what={`the ${what.toLowerCase()}`} /></div>
       <pre class="whole"><Seen text={indented(text)} /></pre>
+      {texts(text).map(([path, value]) => (
+        <section key={path} aria-label={`The text of ${path}`}>
+          <h4>{path}, as a text of {counted(value.split('\n').length, 'line')}</h4>
+          <pre class="whole text"><Seen text={value} /></pre>
+        </section>
+      ))}
     </section>
   );
 }
@@ -162,10 +203,14 @@ function Preview({ of }: { of: Partial<Approval> }): JSX.Element | null {
 
 function Compared({ one, previous, now }: { one: Approval; previous: { arguments: string; since: number }; now: number }): JSX.Element {
   const found = differences(previous.arguments, one.arguments);
+  const [before, after] = [previous.arguments, one.arguments].map((text) => new Map(texts(text))) as [Map<string, string>, Map<string, string>];
+  const lined = found.filter(({ path }) => before.has(path) && after.has(path));
+  const rest = found.filter((difference) => !lined.includes(difference));
   return (
     <section aria-label="What differs from last time">
       <h3>What differs from the call that was agreed to {duration(now - previous.since)} ago</h3>
-      {found.length === 0 ? <p class="dim">Nothing: the arguments are the same.</p> : <Differences of={found} what="argument" />}
+      {found.length === 0 ? <p class="dim">Nothing: the arguments are the same.</p> : rest.length > 0 && <Differences of={rest} what="argument" />}
+      {lined.map(({ path }) => <TextDiff key={path} path={path} before={before.get(path) ?? ''} after={after.get(path) ?? ''} />)}
     </section>
   );
 }
@@ -187,13 +232,16 @@ function Decide({ one }: { one: Approval }): JSX.Element {
     const credential = await sign(options);
     return ask('POST', `/-/approvals/${one.id}/confirm`, { proof: { type: 'webauthn', credential } });
   };
+  const [hasKey, setHasKey] = useState<boolean | null>(null);
+  useEffect(() => void ask<{ operators: Operator[] }>('GET', '/-/operators').then(({ operators }) => setHasKey(operators.some((one) => one.passkey)), () => undefined), []);
   const deny = (): Promise<unknown> => ask('POST', `/-/approvals/${one.id}/deny`, { reason });
   return (
     <section class="decide" aria-label="Decide">
       <div class="row">
-        <button type="button" class="strong" disabled={isBusy} onClick={() => void during(approve)}>Approve with a passkey</button>
+        <button type="button" class="strong" disabled={isBusy || hasKey === false} onClick={() => void during(approve)}>Approve with a passkey</button>
         <span class="dim"><Said text={`or \`banyan approve ${one.id}\``} /></span>
       </div>
+      {hasKey === false && <p class="note">No passkey may approve here yet. <a href={write('approvals', 'operators')}>Add one</a> first.</p>}
       <form class="row" onSubmit={(event) => (event.preventDefault(), void during(deny))}>
         <input type="text" aria-label="Why not: the caller is told" placeholder="Why not: the caller is told" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
         <button type="submit" disabled={isBusy}>Deny</button>

@@ -23,11 +23,14 @@ interface ChartProps {
   says: (value: number) => string;
   /** What the chart shows, for those who do not see it. */
   summary: string;
+  height?: number;
 }
 
 const HEIGHT = 180;
+/** A chart lower than this has an axis of two values. */
+const LOW = 120;
 
-export function Chart({ title, times, series, says, summary }: ChartProps): JSX.Element {
+export function Chart({ title, times, series, says, summary, height = HEIGHT }: ChartProps): JSX.Element {
   const [box, size] = useSize<HTMLDivElement>();
   const plot = useRef<uPlot | null>(null);
   const [at, setAt] = useState<number | null>(null);
@@ -37,7 +40,7 @@ export function Chart({ title, times, series, says, summary }: ChartProps): JSX.
   useEffect(() => {
     const element = box.current;
     if (!element || size.width < 40) return undefined;
-    const made = new uPlot(options(element, size.width, series, says, setAt), data(times, series), element);
+    const made = new uPlot(options(element, { width: size.width, height }, series, says, setAt), data(times, series), element);
     plot.current = made;
     return () => {
       made.destroy();
@@ -59,7 +62,7 @@ export function Chart({ title, times, series, says, summary }: ChartProps): JSX.
           })}
         </p>
       </header>
-      <div class="plot" ref={box} role="img" aria-label={summary} style={{ height: `${HEIGHT}px` }} />
+      <div class="plot" ref={box} role="img" aria-label={summary} style={{ height: `${height}px` }} />
     </section>
   );
 }
@@ -68,15 +71,14 @@ function data(times: number[], series: Series[]): uPlot.AlignedData {
   return [times, ...series.map((one) => one.values)] as uPlot.AlignedData;
 }
 
-function options(element: HTMLElement, width: number, series: Series[], says: (value: number) => string, at: (index: number | null) => void): uPlot.Options {
+function options(element: HTMLElement, size: { width: number; height: number }, series: Series[], says: (value: number) => string, at: (index: number | null) => void): uPlot.Options {
   const style = getComputedStyle(element);
   const color = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const [line, dim] = [color('line'), color('dim')];
   const axis: uPlot.Axis = { stroke: dim, font: `12px ${style.fontFamily}`, grid: { stroke: line, width: 1 }, ticks: { show: false } };
   const bars = uPlot.paths.bars?.({ size: [0.72, 22], align: 1, radius: 0.15 });
   return {
-    width,
-    height: HEIGHT,
+    ...size,
     padding: [8, 0, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
@@ -84,7 +86,7 @@ function options(element: HTMLElement, width: number, series: Series[], says: (v
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 28, space: 80, values: (_, splits) => splits.map((at) => new Date(at * 1000).toLocaleTimeString(undefined, { hour12: false, hour: '2-digit', minute: '2-digit' })) },
-      { ...axis, size: 56, gap: 8, space: 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
+      { ...axis, size: 56, gap: 8, space: size.height < LOW ? 50 : 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
     ],
     series: [
       {},

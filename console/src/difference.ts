@@ -42,26 +42,11 @@ const MOST_WORDS = 600;
 export function words(before: string, after: string): Words[] {
   const [old, now] = [before, after].map((text) => text.split(/(?<=\S)(?=\s)|(?<=\s)(?=\S)/)) as [string[], string[]];
   if (old.length > MOST_WORDS || now.length > MOST_WORDS) return [{ is: 'gone', text: before }, { is: 'new', text: after }];
-  // How many words the rests from here on have in common, in their order.
-  const rest = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
-  const at = (i: number, j: number): number => rest[i]?.[j] ?? 0;
-  for (let i = old.length - 1; i >= 0; i -= 1) {
-    for (let j = now.length - 1; j >= 0; j -= 1) (rest[i] as Uint16Array)[j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  }
   const found: Words[] = [];
-  const add = (is: Words['is'], text: string): void => {
+  for (const [is, text] of kept(old, now)) {
     const last = found.at(-1);
     if (last?.is === is) last.text += text;
     else found.push({ is, text });
-  };
-  let [i, j] = [0, 0];
-  while (i < old.length || j < now.length) {
-    if (i < old.length && j < now.length && old[i] === now[j]) {
-      add('same', old[i] as string);
-      i += 1;
-      j += 1;
-    } else if (j >= now.length || (i < old.length && at(i + 1, j) >= at(i, j + 1))) add('gone', old[i++] as string);
-    else add('new', now[j++] as string);
   }
   return found;
 }
@@ -74,4 +59,61 @@ export function visible(text: string): { text: string; is: boolean }[] {
     if (i % 2 === 0 || part === '\n') return [{ text: part, is: true }];
     return [{ text: `U+${(part.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`, is: false }];
   });
+}
+
+/** Texts of several lines among the values of a JSON text, by their paths. */
+export function texts(json: string): [string, string][] {
+  return [...flat(json)].flatMap(([path, value]): [string, string][] => {
+    if (!value.startsWith('"') || !value.includes('\\n')) return [];
+    const text = JSON.parse(value) as string;
+    return text.includes('\n') ? [[path, text]] : [];
+  });
+}
+
+/** Texts that differ in more lines than this are not compared line by line. */
+const MOST_LINES = 600;
+
+/** What became of a text, line by line; `at` is the number of the line where it stands now, or stood. */
+export function lines(before: string, after: string): { is: Words['is']; text: string; at: number }[] {
+  const [old, now] = [before.split('\n'), after.split('\n')];
+  let [head, tail] = [0, 0];
+  while (head < Math.min(old.length, now.length) && old[head] === now[head]) head += 1;
+  while (tail < Math.min(old.length, now.length) - head && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail += 1;
+  const [gone, come] = [old.slice(head, old.length - tail), now.slice(head, now.length - tail)];
+  const found: { is: Words['is']; text: string; at: number }[] = now.slice(0, head).map((text, i) => ({ is: 'same', text, at: i + 1 }));
+  let [i, j] = [head, head];
+  for (const [is, text] of middle(gone, come)) {
+    found.push({ is, text, at: (is === 'gone' ? i : j) + 1 });
+    if (is !== 'new') i += 1;
+    if (is !== 'gone') j += 1;
+  }
+  found.push(...now.slice(now.length - tail).map((text, k): { is: Words['is']; text: string; at: number } => ({ is: 'same', text, at: now.length - tail + k + 1 })));
+  return found;
+}
+
+/** The lines between what both texts begin and end with. Where there are too many, the old ones are gone and the new ones new. */
+function middle(old: string[], now: string[]): [Words['is'], string][] {
+  if (old.length <= MOST_LINES && now.length <= MOST_LINES) return kept(old, now);
+  return [...old.map((text): [Words['is'], string] => ['gone', text]), ...now.map((text): [Words['is'], string] => ['new', text])];
+}
+
+/** What became of each piece, where as many as possible stayed. */
+function kept(old: string[], now: string[]): [Words['is'], string][] {
+  // How many pieces the rests from here on have in common, in their order.
+  const rest = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  const at = (i: number, j: number): number => rest[i]?.[j] ?? 0;
+  for (let i = old.length - 1; i >= 0; i -= 1) {
+    for (let j = now.length - 1; j >= 0; j -= 1) (rest[i] as Uint16Array)[j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  }
+  const found: [Words['is'], string][] = [];
+  let [i, j] = [0, 0];
+  while (i < old.length || j < now.length) {
+    if (i < old.length && j < now.length && old[i] === now[j]) {
+      found.push(['same', old[i] as string]);
+      i += 1;
+      j += 1;
+    } else if (j >= now.length || (i < old.length && at(i + 1, j) >= at(i, j + 1))) found.push(['gone', old[i++] as string]);
+    else found.push(['new', now[j++] as string]);
+  }
+  return found;
 }

@@ -13,6 +13,8 @@ export interface Entry {
   route?: string;
   trace?: string;
   outcome?: string;
+  /** How many refusals the entry sums up, where more than one. */
+  count?: number;
   changed?: string[];
   took_us?: number;
   line?: Record<string, unknown>;
@@ -96,4 +98,53 @@ export function joined(some: Entry[], others: Entry[]): Entry[] {
   const known = new Map(some.map((entry) => [placeOf(entry), entry]));
   for (const entry of others) known.set(placeOf(entry), entry);
   return [...known.values()];
+}
+
+/** A line of the record for people: a call with its beginning and its end, or refusals of one kind that follow each other. */
+export interface Row {
+  entry: Entry;
+  /** The beginning of a call whose end is `entry`. */
+  begun?: Entry;
+  count: number;
+}
+
+/** One line a call, the newest first. */
+export function rowsOf(entries: Entry[]): Row[] {
+  const of = (event: string): Map<string, Entry> => new Map(entries.flatMap((entry) => (entry.event === event && entry.call ? [[entry.call, entry]] : [])));
+  const [begun, ended] = [of('intended'), of('ended')];
+  const rows: Row[] = [];
+  for (const entry of entries) {
+    if (entry.event === 'intended' && ended.has(entry.call ?? '')) continue;
+    const last = rows.at(-1);
+    if (last && entry.event === 'refused' && last.entry.event === 'refused' && (['principal', 'route', 'outcome'] as const).every((key) => last.entry[key] === entry[key])) {
+      last.count += entry.count ?? 1;
+      continue;
+    }
+    const beginning = entry.event === 'ended' ? begun.get(entry.call ?? '') : undefined;
+    rows.push({ entry, count: entry.count ?? 1, ...(beginning ? { begun: beginning } : {}) });
+  }
+  return rows;
+}
+
+export interface Bars {
+  /** Beginnings of the steps, in seconds since 1970. */
+  times: number[];
+  good: number[];
+  bad: number[];
+}
+
+/** How many calls began in each of `steps` equal steps between the first and the last entry. */
+export function histogram(rows: Row[], steps: number): Bars {
+  const all = rows.filter(({ entry }) => ['called', 'ended', 'intended', 'refused'].includes(entry.event));
+  const [from, to] = [Math.min(...all.map(({ entry }) => entry.time)), Math.max(...all.map(({ entry }) => entry.time))];
+  if (all.length === 0) return { times: [], good: [], bad: [] };
+  const width = Math.max(1e6, (to - from + 1) / steps);
+  const bars: Bars = { times: [], good: [], bad: [] };
+  for (let i = 0; i < steps; i += 1) (bars.times.push((from + i * width) / 1e6), bars.good.push(0), bars.bad.push(0));
+  for (const { entry, count } of all) {
+    const at = Math.min(steps - 1, Math.floor((entry.time - from) / width));
+    const into = look(entry) === 'failed' ? bars.bad : bars.good;
+    into[at] = (into[at] ?? 0) + count;
+  }
+  return bars;
 }

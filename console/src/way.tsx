@@ -1,4 +1,4 @@
-// The way of a call through the tree, hop by hop, and how long each takes now.
+// The way of a call through the tree as a waterfall: client, gates, server, and how long each step takes now.
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask } from './api';
@@ -15,19 +15,26 @@ export function Way({ tool, owner }: { tool: string; owner: boolean }): JSX.Elem
   return (
     <section aria-label="The way of a call">
       <div class="row">
-        <h3>The way of a call</h3>
+        <h3>Route</h3>
         <button type="button" class="quiet" onClick={follow}>Trace</button>
       </div>
       {why && <p class="error" role="alert">{why}</p>}
       {trace && (
-        <ol class="hops">
+        <ol class="plain spans hops">
+          <li>
+            <span><span class="name">client</span> <span class="dim">asks this gate</span></span>
+            <span class="number">{millis(most)}</span>
+            <span class="lane" aria-hidden="true"><i class="whole" style={{ left: '0', width: '100%' }} /></span>
+          </li>
           {trace.hops.map((hop, i) => {
             const after = trace.hops[i + 1]?.ms ?? 0;
+            // There and back take about as long, so that a step lies amid the one that it is part of.
+            const [left, wide] = [((most - hop.ms) / 2 / most) * 100, Math.max(0.6, (hop.ms / most) * 100)];
             return (
               <li key={i}>
-                <span class="name">{hop.mount}</span> <span class="dim">{hop.gate ? 'a gate, ' : ''}{hop.transport}{hop.era ? `, ${hop.era} era` : ''}</span>
-                <span class="gauge" style={{ width: `${Math.max(1, (hop.ms / most) * 100)}%` }}><i style={{ width: `${(Math.max(0, hop.ms - after) / Math.max(hop.ms, 0.001)) * 100}%` }} /></span>
+                <span><span class="dim" aria-hidden="true">{'\u00a0\u00a0'.repeat(i + 1)}→ </span><span class="name">{hop.mount}</span> <span class="dim">{hop.gate ? 'a gate, ' : ''}{hop.transport}{hop.era ? `, ${hop.era} era` : ''}</span></span>
                 <span class="number">{millis(hop.ms)} <span class="dim">{millis(Math.max(0, hop.ms - after))} its own</span></span>
+                <span class="lane" aria-hidden="true"><i class={hop.error ? 'failed' : 'ready'} style={{ left: `${Math.min(99.4, left)}%`, width: `${wide}%` }} /></span>
                 {hop.error && <span class="error">{hop.error}</span>}
               </li>
             );

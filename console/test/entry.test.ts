@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { words } from '../src/difference';
-import { type Entry, joined, relatives, spans, told } from '../src/entry';
+import { lines, texts, words } from '../src/difference';
+import { type Entry, histogram, joined, relatives, rowsOf, spans, told } from '../src/entry';
+import { meant } from '../src/search';
 
 const of = (seq: number, event: string, more: Partial<Entry> = {}): Entry => ({ chain: 1, seq, time: 1000 + seq * 10, event, ...more });
 
@@ -39,4 +40,37 @@ test('word by word, nothing of either text is lost', () => {
     expect([of('new'), of('gone')]).toEqual([before, after]);
   }
   expect(words('reads a file', 'reads any file')).toEqual([{ is: 'same', text: 'reads ' }, { is: 'gone', text: 'a' }, { is: 'new', text: 'any' }, { is: 'same', text: ' file' }]);
+});
+
+test('line by line, nothing of either text is lost, and each line has its number', () => {
+  const pairs: [string, string][] = [['a\nb\nc', 'a\nx\nc'], ['', 'a'], ['a\nb', 'b\na'], ['same\n', 'same\n'], [Array(900).fill('x').join('\n'), Array(900).fill('y').join('\n')]];
+  for (const [before, after] of pairs) {
+    const found = lines(before, after);
+    const of = (other: string): string => found.filter((line) => line.is !== other).map((line) => line.text).join('\n');
+    expect([of('new'), of('gone')]).toEqual([before, after]);
+    found.forEach((line) => expect((line.is === 'gone' ? before : after).split('\n')[line.at - 1]).toBe(line.text));
+  }
+  expect(lines('a\nb\nc', 'a\nx\nc').map(({ is, at }) => [is, at])).toEqual([['same', 1], ['gone', 2], ['new', 2], ['same', 3]]);
+});
+
+test('texts of several lines are found among the values of a call', () => {
+  expect(texts('{"path":"a.md","body":{"text":"x\\ny"},"said":"\\\\n"}')).toEqual([['body.text', 'x\ny']]);
+});
+
+test('a call is one line of the record, and refusals of one kind are one', () => {
+  const refused = (seq: number, more: Partial<Entry> = {}): Entry => of(seq, 'refused', { principal: 'ci', route: 'a.b', outcome: 'refused: budget', ...more });
+  const rows = rowsOf([of(9, 'ended', { call: 'c', outcome: 'done' }), refused(8), refused(7, { count: 20 }), refused(6, { principal: 'ann' }), of(5, 'intended', { call: 'open', route: 'x.y' }), of(4, 'intended', { call: 'c', route: 'disk.wipe' })]);
+  expect(rows.map((row) => [row.entry.seq, row.count, row.begun?.route])).toEqual([[9, 1, 'disk.wipe'], [8, 21, undefined], [6, 1, undefined], [5, 1, undefined]]);
+});
+
+test('a histogram holds every call once', () => {
+  const rows = rowsOf([of(90, 'called', { outcome: 'tool_error' }), of(50, 'refused', { outcome: 'refused: x', count: 3 }), of(10, 'called', { outcome: 'done' }), of(1, 'started')]);
+  const bars = histogram(rows, 4);
+  const sum = (all: number[]): number => all.reduce((one, other) => one + other, 0);
+  expect([sum(bars.good), sum(bars.bad), bars.times.length]).toEqual([1, 4, 4]);
+  expect(histogram([], 4).times).toEqual([]);
+});
+
+test('an address may name a search', () => {
+  expect([meant('who:ci')?.principal, meant('outcome:tool_error')?.outcome, meant('tool:a.b')?.route, meant('1/2'), meant('trace:ab')]).toEqual(['ci', 'tool_error', 'a.b', null, null]);
 });
