@@ -75,9 +75,9 @@ export function Policy({ filter }: { filter: string }): JSX.Element {
           {(rules.why ?? lately.why) && <p class="error" role="alert">{rules.why ?? lately.why}</p>}
           {rules.value && !rules.value.file && <p class="empty"><Said text="`banyan policy init` writes rules to begin with, and `[policy] file = …` puts them in force." /></p>}
           <ul class="plain flow">{shownRules.map((one) => <RuleLine key={one.id} rule={one} isOpen={one === rule} />)}</ul>
-          <h2 class="part">Decided lately, but for what was simply allowed</h2>
-          {lately.value && decisions.length === 0 && <p class="empty">Nothing.</p>}
-          <ul class="plain flow">{decisions.map((one) => <DecisionLine key={one.id} one={one} isOpen={one === decision} />)}</ul>
+          <h2 class="part">Recent denials and approvals</h2>
+          {lately.value && decisions.length === 0 && <p class="empty">No rule has denied or held a call lately.</p>}
+          <ul class="plain flow">{grouped(decisions).map(({ one, count }) => <DecisionLine key={one.id} one={one} count={count} isOpen={decision !== undefined && alike(one) === alike(decision)} />)}</ul>
         </div>
       </div>
       {what ? (
@@ -87,12 +87,33 @@ export function Policy({ filter }: { filter: string }): JSX.Element {
         </section>
       ) : (
         <section class="detail one beside" aria-label="What callers have spent">
-          <Budgets of={status?.budgets ?? []} />
-          {(status?.budgets ?? []).length === 0 && <p class="dim">Nobody has spent anything of a budget. A rule or a decision on the left says more of itself when it is opened.</p>}
+          {(status?.budgets ?? []).length > 0 ? <Budgets of={status?.budgets ?? []} /> : (
+            <>
+              <header><h2>{rules.value?.file ? 'Choose a rule or a decision' : 'No rules are in force'}</h2></header>
+              <p class="dim">{rules.value?.file ? 'A rule shows its text and what it decided. A decision shows which rules made it, and what helps.' : 'Every caller may use every tool that it is shown. Rules in Cedar permit, forbid, or ask a person first.'}</p>
+              {rules.value && !rules.value.file && <pre tabIndex={0} role="region" aria-label="How rules are put in force">{'banyan policy init      # writes policy.cedar\n\n[policy]                # in banyan.toml\nfile = "policy.cedar"'}</pre>}
+            </>
+          )}
         </section>
       )}
     </div>
   );
+}
+
+/** What decisions have in common that are shown as one. */
+function alike(one: Decision): string {
+  return JSON.stringify([one.principal, one.resource, one.effect, one.cause, one.shadow?.effect, one.rules.map((rule) => rule.id), one.shadow?.rules.map((rule) => rule.id)]);
+}
+
+/** Equal decisions as one, the newest of each, with how many there are. */
+function grouped(decisions: Decision[]): { one: Decision; count: number }[] {
+  const groups = new Map<string, { one: Decision; count: number }>();
+  for (const one of decisions) {
+    const group = groups.get(alike(one));
+    if (group) group.count += 1;
+    else groups.set(alike(one), { one, count: 1 });
+  }
+  return [...groups.values()];
 }
 
 function RuleLine({ rule, isOpen }: { rule: Rule; isOpen: boolean }): JSX.Element {
@@ -109,12 +130,12 @@ function RuleLine({ rule, isOpen }: { rule: Rule; isOpen: boolean }): JSX.Elemen
   );
 }
 
-function DecisionLine({ one, isOpen }: { one: Decision; isOpen: boolean }): JSX.Element {
+function DecisionLine({ one, count, isOpen }: { one: Decision; count: number; isOpen: boolean }): JSX.Element {
   const now = useNow();
   return (
     <li>
       <a href={write('policy', one.id)} aria-current={isOpen ? 'true' : undefined}>
-        <span class="name"><Glyph state={LOOK[one.effect]} /> {one.resource}</span>
+        <span class="name"><Glyph state={LOOK[one.effect]} /> {one.resource}{count > 1 && ` ×${count}`}</span>
         <span class="dim">{one.principal}: {one.shadow && one.effect === 'allow' ? `allowed, but ${one.shadow.rules.map((rule) => rule.id).join(', ')} would not` : `${DID[one.effect]}, ${one.rules.map((rule) => rule.id).join(', ') || WHY[one.cause]}`}</span>
         <span class="number">{duration(now - one.at)}</span>
       </a>
@@ -144,7 +165,7 @@ function OneRule({ rule, decisions }: { rule: Rule; decisions: Decision[] }): JS
         ]}
       />
       <pre class="rule" tabIndex={0} role="region" aria-label="The rule">{rule.text}</pre>
-      {own.length > 0 && <section aria-label="Its decisions"><h3>Lately</h3><ul class="plain flow lines">{own.slice(0, 20).map((one) => <DecisionLine key={one.id} one={one} isOpen={false} />)}</ul></section>}
+      {own.length > 0 && <section aria-label="Its decisions"><h3>Lately</h3><ul class="plain flow lines">{grouped(own).slice(0, 20).map(({ one, count }) => <DecisionLine key={one.id} one={one} count={count} isOpen={false} />)}</ul></section>}
     </>
   );
 }

@@ -4,6 +4,7 @@ import { inbox } from './approval';
 import { Approvals } from './approvals';
 import { Devices, devices } from './devices';
 import { gate } from './gate';
+import { OffersView } from './offers';
 import { Overview } from './overview';
 import { Record } from './record';
 import { Rooms } from './rooms';
@@ -41,6 +42,7 @@ export const VIEWS: View[] = [
   { name: 'tree', title: 'Topology', key: 't', purpose: 'Clients, gates and servers. Wide lines carry more calls.', hasStates: true, action: connects, show: (props) => <Topology {...props} /> },
   { name: 'servers', title: 'Servers', key: 's', purpose: 'State, latency and calls in flight of every server. Servers in trouble come first.', hasStates: true, show: (props) => <Servers {...props} /> },
   { name: 'tools', title: 'Tools', key: 'o', purpose: 'Read what a tool does, and call it with a form.', show: (props) => <Tools {...props} /> },
+  { name: 'offers', title: 'Prompts', key: 'e', purpose: 'Prompts and resources that servers offer beside tools.', isThere: () => gate.value.signedIn, show: (props) => <OffersView {...props} /> },
   {
     name: 'approvals', title: 'Approvals', key: 'a', purpose: 'Calls that wait for a person. A passkey signs exactly what is shown.', isThere: () => gate.value.signedIn && inbox.value !== null,
     missing: 'This gate holds no call. A section `[gate]` in banyan.toml makes it wait for people.', action: () => <a class="button" href={write('approvals', 'operators')}>Approvers</a>, show: (props) => <Approvals {...props} />,

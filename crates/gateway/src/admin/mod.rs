@@ -10,6 +10,7 @@ pub mod audit;
 pub mod client;
 mod known;
 mod live;
+mod offers;
 mod overview;
 mod pins;
 pub mod presence;

@@ -156,6 +156,7 @@ fn single(gateway: &Gateway, parts: &Parts) -> Result<Response<Payload>, Refusal
         (&Method::GET, "/-/refused") => {
             owner(gateway, parts).map(|()| json(&RefusedRegistrations { refused: gateway.refused(query(parts, "of").as_deref()) }))
         }
+        (&Method::GET, "/-/offers") => owner(gateway, parts).map(|()| json(&gateway.offers())),
         (&Method::GET, "/-/overview") => owner(gateway, parts).map(|()| json(&gateway.overview())),
         (&Method::GET, "/-/policy") => owner(gateway, parts).map(|()| json(&gateway.rules())),
         (&Method::GET, path) if path.starts_with("/-/logs/") => owner(gateway, parts).and_then(|()| logs(gateway, parts)),

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+pub use crate::admin::offers::{Offers, PromptRow, ResourceRow};
 pub use crate::admin::overview::{Overview, TrafficCall, TrafficName, TrafficStep};
 pub use crate::admin::rules::{GuessingRule, ReplayReport, ReplayedRow};
 pub use crate::gateway::{MountStatus, NotInForce, RegisteredStatus, ToolRow};
