@@ -27,7 +27,7 @@ interface ChartProps {
 }
 
 const HEIGHT = 180;
-/** A chart lower than this has an axis of two values. */
+/** In a chart lower than this the values of the axis stand closer. */
 const LOW = 120;
 
 export function Chart({ title, times, series, says, summary, height = HEIGHT }: ChartProps): JSX.Element {
@@ -47,7 +47,7 @@ export function Chart({ title, times, series, says, summary, height = HEIGHT }: 
       plot.current = null;
     };
   }, [size.width > 40, look, system, shape]);
-  useEffect(() => void (size.width > 40 && plot.current?.setSize({ width: size.width, height: HEIGHT })), [size.width]);
+  useEffect(() => void (size.width > 40 && plot.current?.setSize({ width: size.width, height })), [size.width, height]);
   useEffect(() => plot.current?.setData(data(times, series)), [times, series]);
   const now = at !== null && times[at] !== undefined ? at : null;
   return (
@@ -86,7 +86,7 @@ function options(element: HTMLElement, size: { width: number; height: number }, 
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 28, space: 80, values: (_, splits) => splits.map((at) => new Date(at * 1000).toLocaleTimeString(undefined, { hour12: false, hour: '2-digit', minute: '2-digit' })) },
-      { ...axis, size: 56, gap: 8, space: size.height < LOW ? 50 : 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
+      { ...axis, size: 56, gap: 8, space: size.height < LOW ? 20 : 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
     ],
     series: [
       {},

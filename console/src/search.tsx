@@ -69,8 +69,8 @@ export function Search({ wanted, onSearch, isLive, onLive }: SearchProps): JSX.E
       {chips.length > 0 && (
         <p class="row filters">
           {chips.map(([key, name]) => (
-            <button key={key} type="button" class="chip" aria-label={`Remove the filter ${name}`} onClick={() => onSearch({ ...wanted, [key]: NOTHING[key] })}>
-              {name}: <b>{shown(key, wanted[key])}</b> <span aria-hidden="true">×</span>
+            <button key={key} type="button" class="chip" onClick={() => onSearch({ ...wanted, [key]: NOTHING[key] })}>
+              {name}: <b>{shown(key, wanted[key])}</b> <span aria-hidden="true">×</span><span class="unseen">, remove this filter</span>
             </button>
           ))}
         </p>
