@@ -96,10 +96,15 @@ export function Devices({ filter }: { filter: string }): JSX.Element {
           <ul class="plain flow">{over.map((one) => <Line key={one.device} one={one} isOpen={one.device === what} />)}</ul>
         </div>
       </div>
-      {what && (
+      {what ? (
         <section class="detail one" aria-label="About this change">
           <Close onClick={() => go('devices')} />
           <One key={what} device={what} />
+        </section>
+      ) : (
+        <section class="detail one beside" aria-label="What changes are">
+          <header><h2>Choose a change</h2></header>
+          <p>A change of a network device shows its diff and the time that is left. Unless somebody keeps it, the old configuration comes back by itself.</p>
         </section>
       )}
     </div>

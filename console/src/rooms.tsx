@@ -56,7 +56,7 @@ export function Rooms({ filter }: { filter: string }): JSX.Element {
         <p class="sum">{counted(found.value?.rooms.length ?? 0, 'room')}</p>
         <div class="canvas" tabIndex={0} role="region" aria-label="Rooms">
           {found.why && <p class="error" role="alert">{found.why}</p>}
-          {found.value?.rooms.length === 0 && <p class="empty"><Said text="This gate has no rooms. A section `[room.NAME]` in banyan.toml makes one, in which people and agents meet." /></p>}
+          {found.value?.rooms.length === 0 && <p class="empty"><Said text="A section `[room.NAME]` in banyan.toml makes a room." /></p>}
           <ul class="plain flow">{rooms.map((one) => <Line key={one.name} room={one} inside={inside.get(one.name)} isOpen={one.name === what} />)}</ul>
         </div>
       </div>
@@ -64,7 +64,9 @@ export function Rooms({ filter }: { filter: string }): JSX.Element {
         <One key={what} room={what} status={found.value?.rooms.find((one) => one.name === what)} inside={inside.get(what)} filter={text} />
       ) : (
         <section class="detail one beside" aria-label="What rooms are">
-          <p class="dim">People and agents meet in a room: agents propose what they want done, those who may decide it here, and everybody sees what comes of it. Open one on the left.</p>
+          <header><h2>{found.value?.rooms.length === 0 ? 'This gate has no rooms' : 'Choose a room'}</h2></header>
+          <p>People and agents meet in a room. Agents propose what they want done, those who may decide it here, and everybody sees what comes of it.</p>
+          {found.value?.rooms.length === 0 && <pre tabIndex={0} role="region" aria-label="What makes a room">{'[room.ops]            # in banyan.toml\n\nbanyan room join ops  # or come in here'}</pre>}
         </section>
       )}
     </div>

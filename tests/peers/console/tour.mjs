@@ -9,7 +9,7 @@ const { BANYAN, GATE, LAB_PID, CLOSED, CLOSED_HOME, CONSOLE_SHOTS } = process.en
 const banyan = (words, env = process.env) => execFileSync(BANYAN, words, { encoding: 'utf8', env });
 const link = () => JSON.parse(banyan(['--gate', GATE, 'console', '--print', '--json'])).url;
 const lab = () => Number(readFileSync(LAB_PID, 'utf8'));
-const VIEWS = { overview: '#/overview', tree: '#/tree', server: '#/tree/lab', broken: '#/servers/missing', gate: '#/tree/@gate', servers: '#/servers', tools: '#/tools', playground: '#/tools/lab.add', record: '#/record', policy: '#/policy', operators: '#/approvals/operators' };
+const VIEWS = { overview: '#/overview', tree: '#/tree', server: '#/tree/lab', broken: '#/servers/missing', gate: '#/tree/@gate', servers: '#/servers', tools: '#/tools', playground: '#/tools/lab.add', record: '#/record', offers: '#/offers', approvals: '#/approvals', rooms: '#/rooms', policy: '#/policy', operators: '#/approvals/operators' };
 
 const first = link();
 const ORIGIN = new URL(first).origin;
@@ -247,6 +247,35 @@ await part('the overview', async () => {
   await latest.getByRole('link', { name: 'lab.add' }).first().click();
   check('and leads to its entry in the record', await until(() => /#\/record\/\d+\/\d+$/.test(page.url())), page.url());
   check('a guest is refused the numbers', (await inPage('/-/overview')).status === 403);
+});
+
+await part('the record', async () => {
+  await page.goto(`${HOME}#/record/tool:lab.add`);
+  const rows = page.locator('table.entries tbody tr');
+  check('an address may name a search', await until(async () => (await rows.count()) > 0 && (await rows.locator('td.name').allInnerTexts()).every((text) => text === 'lab.add')), await page.locator('main').innerText());
+  check('which stands there as a chip', (await page.getByRole('button', { name: /^tool: lab\.add/ }).count()) === 1);
+  const before = await rows.count();
+  await inPage('/-/call', { method: 'POST', headers: { 'banyan-console': await proof() }, body: JSON.stringify({ tool: 'lab.add', arguments: { a: 3 } }) });
+  check('a new call appears by itself, as one line', await until(async () => (await rows.count()) === before + 1), String(await rows.count()));
+  check('the lines are drawn in time', (await page.getByRole('img', { name: /lines? of the record in time/ }).locator('canvas').count()) === 1);
+  await page.getByRole('button', { name: /^tool: lab\.add/ }).click();
+  check('without the chip everything is there', await until(async () => (await rows.locator('td.name').allInnerTexts()).some((text) => text === 'lab.fail')));
+  await rows.filter({ hasText: 'lab.add' }).first().click();
+  await page.getByRole('button', { name: 'Trace' }).click();
+  check('a call is a waterfall from its client to its server', await until(async () => /client[^]*→\s*lab/.test(await page.locator('.hops').innerText())));
+});
+
+await part('prompts and resources', async () => {
+  await page.goto(`${HOME}#/offers`);
+  check('that there are none is said', await until(async () => /0 prompts, 0 resources[^]*appear here with the first/.test(await page.locator('main').innerText())), await page.locator('main').innerText());
+  const offers = { prompts: [{ server: 'lab', name: 'lab.review', definition: { name: 'review', description: 'Reviews a change.', arguments: [{ name: 'diff', required: true, description: 'The change.' }] } }], resources: [{ server: 'lab', uri: 'file:///notes.md', template: false, definition: { name: 'notes', mimeType: 'text/markdown' } }], left_out: 0 };
+  const honest = await answering(page, '**/-/offers', (route) => route.fulfill({ contentType: 'application/json', body: JSON.stringify(offers) }));
+  await page.reload();
+  check('a prompt stands there with its arguments', await until(async () => /lab\.review[^]*Reviews a change[^]*diff \*[^]*The change/.test(await page.locator('.one').innerText())));
+  await page.locator('.names').getByText('file:///notes.md').click();
+  check('a resource with its type', await until(async () => /resource of lab[^]*text\/markdown/.test(await page.locator('.one').innerText())));
+  check('with no fault of axe', (await axe(page)).length === 0, await axe(page));
+  await honest();
 });
 
 await part('no silent state', async () => {
