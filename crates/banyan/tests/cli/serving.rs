@@ -230,6 +230,9 @@ fn a_supervisor_reloads_and_stops_by_command() {
     gate.wait().exits(0);
 }
 
+const OWNERS_TOO: [(&str, &str); 5] =
+    [("GET", "/-/controller"), ("POST", "/-/reload"), ("POST", "/-/stop"), ("GET", "/-/overview"), ("GET", "/-/offers")];
+
 #[test]
 fn what_only_the_owner_may_do_takes_the_token_of_the_file() {
     let home = home_with_server();
@@ -250,7 +253,7 @@ fn what_only_the_owner_may_do_takes_the_token_of_the_file() {
     }
     let of_owner =
         [("GET", "/-/stdio"), ("GET", "/-/logs/shell"), ("POST", "/-/call"), ("POST", "/-/restart/shell"), ("POST", "/-/console/code")];
-    for (method, path) in of_owner.into_iter().chain([("GET", "/-/controller"), ("POST", "/-/reload"), ("POST", "/-/stop")]) {
+    for (method, path) in of_owner.into_iter().chain(OWNERS_TOO) {
         assert_eq!(ask(method, path, ""), "403", "{path}");
         assert_eq!(ask(method, path, "Authorization: Bearer wrong\r\n"), "403", "{path}");
     }
