@@ -69,6 +69,7 @@ mod notified;
 mod outward;
 #[cfg(test)]
 mod overlong;
+#[cfg(test)]
 mod overseen;
 #[cfg(test)]
 mod paths;

@@ -14,9 +14,8 @@ async fn an_overview_counts_calls_by_caller_and_fate() {
         std::fs::write(&file, rules).unwrap();
         let toml = format!("{}{}[policy]\nfile = {file:?}\n{}", token("ann"), token("bob"), fixture("fx", Era::Stateless));
         let world = World::kept(state, &toml).await;
-        let client = async |name: &str| {
-            Client::new(&world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{name}")).open().await
-        };
+        let client =
+            async |name: &str| Client::new(&world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{name}")).open().await;
         let (ann, bob) = (client("ann").await, client("bob").await);
         for _ in 0..2 {
             ann.tool("fx__fx_echo", json!({"text": "x"})).await;
