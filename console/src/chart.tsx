@@ -55,7 +55,7 @@ export function Chart({ title, times, series, says, summary, height = HEIGHT }: 
       <header>
         <h2>{title}</h2>
         <p class="legend">
-          {now !== null && <span class="dim number">{new Date((times[now] ?? 0) * 1000).toLocaleTimeString(undefined, { hour12: false, hour: '2-digit', minute: '2-digit' })}</span>}
+          {now !== null && <span class="dim number">{clockOf(times[now] ?? 0, stepOf(times) < 60)}</span>}
           {series.map((one) => {
             const value = now === null ? null : one.values[now];
             return <span key={one.label}><i class={one.color} aria-hidden="true" /> {one.label}{value !== null && value !== undefined && <b class="number"> {says(value)}</b>}</span>;
@@ -83,9 +83,10 @@ function options(element: HTMLElement, size: { width: number; height: number }, 
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     hooks: { setCursor: [(plot) => at(plot.cursor.idx ?? null)] },
-    scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.1] } },
+    // A bar begins at its time: the last one has its place too.
+    scales: { x: { time: true, range: (plot, from, to) => [from, to + stepOf(plot.data[0])] }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.1] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 28, space: 80, values: (_, splits) => splits.map((at) => new Date(at * 1000).toLocaleTimeString(undefined, { hour12: false, hour: '2-digit', minute: '2-digit' })) },
+      { ...axis, grid: { show: false }, size: 28, space: 80, values: (_, splits) => splits.map((at) => clockOf(at, (splits[1] ?? 0) - (splits[0] ?? 0) < 60)) },
       { ...axis, size: 56, gap: 8, space: size.height < LOW ? 20 : 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
     ],
     series: [
@@ -100,6 +101,15 @@ function options(element: HTMLElement, size: { width: number; height: number }, 
       })),
     ],
   };
+}
+
+function stepOf(times: ArrayLike<number>): number {
+  return (times[1] ?? 0) - (times[0] ?? 0);
+}
+
+/** A time of day, with seconds where minutes are all the same. */
+function clockOf(at: number, isFine: boolean): string {
+  return new Date(at * 1000).toLocaleTimeString(undefined, { hour12: false, hour: '2-digit', minute: '2-digit', ...(isFine ? { second: '2-digit' } : {}) });
 }
 
 /** The colours that the system wants, and again when they are others. */

@@ -79,15 +79,15 @@ impl Gateway {
     /// Gives the calls of the last hour.
     pub fn overview(&self) -> Overview {
         let TrafficReport { steps, whole, callers, servers, tools, last } = self.0.gate.record.traffic.report(Instant::now());
-        let busiest = |names: Vec<NameReport>| names.into_iter().take(BUSIEST).map(named).collect();
+        let busiest = |names: &[NameReport]| names.iter().take(BUSIEST).map(named).collect();
         Overview {
             step_seconds: STEP.as_secs(),
             lately_seconds: LATELY.as_secs(),
             steps: steps.into_iter().map(step).collect(),
             whole: step(whole),
-            callers: busiest(callers),
-            servers: servers.into_iter().map(named).collect(),
-            tools: busiest(tools),
+            callers: busiest(&callers),
+            servers: servers.iter().map(named).collect(),
+            tools: busiest(&tools),
             last: last.into_iter().map(call).collect(),
         }
     }
@@ -98,7 +98,7 @@ fn step(of: StepReport) -> TrafficStep {
     TrafficStep { calls, failed, refused, p50_ms: of.p50_ms, p95_ms: of.p95_ms }
 }
 
-fn named(of: NameReport) -> TrafficName {
+fn named(of: &NameReport) -> TrafficName {
     let Counts { calls, failed, refused } = of.counts;
     TrafficName { name: (*of.name).into(), calls, failed, refused, lately: of.lately.calls, lately_failed: of.lately.failed }
 }
