@@ -65,7 +65,7 @@ export function Rooms({ filter }: { filter: string }): JSX.Element {
       ) : (
         <section class="detail one beside" aria-label="What rooms are">
           <header><h2>{found.value?.rooms.length === 0 ? 'This gate has no rooms' : 'Choose a room'}</h2></header>
-          <p>People and agents meet in a room. Agents propose what they want done, those who may decide it here, and everybody sees what comes of it.</p>
+          <p>People and agents meet in a room. Agents propose what they want done. People approve or reject it here, and everybody sees the outcome.</p>
           {found.value?.rooms.length === 0 && <pre tabIndex={0} role="region" aria-label="What makes a room">{'[room.ops]            # in banyan.toml\n\nbanyan room join ops  # or come in here'}</pre>}
         </section>
       )}
