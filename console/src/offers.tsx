@@ -94,6 +94,7 @@ export function OffersView({ filter }: { filter: string }): JSX.Element {
 function One({ offer }: { offer: Offer }): JSX.Element {
   const { definition } = offer;
   const given = definition.arguments ?? [];
+  const called = offer.kind === 'prompt' ? 'the name' : 'the address';
   return (
     <>
       <header><h2>{offer.name}</h2><p class="dim">{offer.kind} of <a href={write('servers', offer.server)}>{offer.server}</a></p></header>
@@ -105,7 +106,7 @@ function One({ offer }: { offer: Offer }): JSX.Element {
           <dl class="facts">{given.map((one) => <div key={one.name}><dt class="name">{one.name}{one.required && <span class="star"> *</span>}</dt><dd>{one.description ?? ''}</dd></div>)}</dl>
         </section>
       )}
-      <p class="row"><Copy text={offer.name} what="the name">Copy the {offer.kind === 'prompt' ? 'name' : 'address'}</Copy></p>
+      <p class="row"><Copy text={offer.name} what={called}>Copy {called}</Copy></p>
       <details><summary>Definition, as its server wrote it</summary><Json text={JSON.stringify(definition)} label="Definition" /></details>
     </>
   );

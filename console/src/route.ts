@@ -7,6 +7,8 @@ export interface Route {
 }
 
 export function parse(hash: string): Route {
+  // A link that signs in names no view.
+  if (hash.startsWith('#code=')) return { view: 'overview', what: '' };
   const [view = '', ...rest] = hash.replace(/^#\/?/, '').split('/');
   return { view: view || 'overview', what: decodeURIComponent(rest.join('/')) };
 }

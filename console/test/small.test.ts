@@ -95,6 +95,6 @@ describe('words', () => {
     expect([0, 59, 95, 700, 3600, 5400, 90_000].map(duration)).toEqual(['0s', '59s', '1m 35s', '11m', '1h', '1h 30m', '1d']);
     expect([0.42, 3.14, 42.4, 12_000].map(millis)).toEqual(['420 µs', '3.1 ms', '42 ms', '12.0 s']);
     expect(parse(write('tools', 'a.b/c d'))).toEqual({ view: 'tools', what: 'a.b/c d' });
-    expect(parse('')).toEqual({ view: 'overview', what: '' });
+    expect([parse(''), parse('#code=ab12')]).toEqual(Array(2).fill({ view: 'overview', what: '' }));
   });
 });
