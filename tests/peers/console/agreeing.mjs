@@ -158,7 +158,7 @@ await part('the policy', async () => {
   check('budgets are there', await until(async () => /disks[\s\S]*1 of 5\s*changes/.test(await page.locator('.beside').innerText())), await page.locator('.beside').innerText());
   await shots(page, 'budgets');
   await page.goto(`${HOME}#/servers/disk`);
-  check('a server says of what somebody is asked', await until(async () => /asks somebody\s*about calls that change something for good/.test(await page.locator('.detail').innerText())));
+  check('a server says which calls need an approval', await until(async () => /approval\s*for calls that change something for good/.test(await page.locator('.detail').innerText())));
 });
 
 await part('grants', async () => {
