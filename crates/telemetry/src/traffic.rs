@@ -74,9 +74,9 @@ pub struct Traffic {
 
 struct SeenCalls {
     whole: Ring<WholeStep>,
-    callers: Names,
-    servers: Names,
-    tools: Names,
+    callers: NameCounts,
+    servers: NameCounts,
+    tools: NameCounts,
     last: VecDeque<LastCall>,
     /// Space in which dotted names are put together.
     dotted: String,
@@ -151,9 +151,9 @@ impl Traffic {
     pub fn new(now: Instant) -> Self {
         let seen = SeenCalls {
             whole: Ring::new(STEPS),
-            callers: Names::new(CALLERS),
-            servers: Names::new(SERVERS),
-            tools: Names::new(TOOLS),
+            callers: NameCounts::new(CALLERS),
+            servers: NameCounts::new(SERVERS),
+            tools: NameCounts::new(TOOLS),
             last: VecDeque::with_capacity(LAST),
             dotted: String::new(),
         };
@@ -288,7 +288,7 @@ impl WholeStep {
 }
 
 /// Counts by name, of a bounded number of names.
-struct Names {
+struct NameCounts {
     most: usize,
     known: HashMap<Arc<str>, Ring<Counts>, RandomState>,
     others: Ring<Counts>,
@@ -296,7 +296,7 @@ struct Names {
     swept: u64,
 }
 
-impl Names {
+impl NameCounts {
     fn new(most: usize) -> Self {
         Self { most, known: HashMap::default(), others: Ring::new(MINUTES), swept: 0 }
     }

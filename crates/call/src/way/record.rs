@@ -51,11 +51,11 @@ pub struct Record<'a> {
     is_intended: bool,
     ticket: Option<Ticket>,
     trace: Option<TraceContext>,
-    aimed: Option<Aimed>,
+    aimed: Option<CallTarget>,
 }
 
 /// Owner and name of what is called.
-struct Aimed {
+struct CallTarget {
     mount: Arc<Mount>,
     is_gate: bool,
     name: String,
@@ -131,7 +131,7 @@ impl<'a> Record<'a> {
         self.client = Some(metrics.start(operation, clock::now()));
         let name = resolved.name.as_str();
         let (mount, is_listed) = (Arc::clone(&resolved.branch.mount), resolved.noted().is_some());
-        self.aimed = Some(Aimed { mount, is_gate: resolved.branch.is_gate(), name: name.to_owned(), is_listed });
+        self.aimed = Some(CallTarget { mount, is_gate: resolved.branch.is_gate(), name: name.to_owned(), is_listed });
         let about = match resolved.aim.method() {
             Method::ToolCall => Some(About::Tool(name)),
             Method::PromptGet => Some(About::Prompt(name)),

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_is_the_servers_own_bytes_within_the_bound() {
+    fn a_definition_is_shown_as_written_within_its_bound() {
         let text = r#"{"name" : "a", "arguments":[ ]}"#;
         assert_eq!(definition(&Bytes::from(text)).unwrap().get(), text);
         let long = format!(r#"{{"name":"{}"}}"#, "a".repeat(LONGEST));

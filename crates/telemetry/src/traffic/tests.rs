@@ -59,7 +59,7 @@ fn durations_lie_between_the_bounds_around_them() {
 }
 
 #[test]
-fn a_server_below_a_gate_has_counts_of_its_own() {
+fn a_server_below_a_gate_has_its_own_counts() {
     let begin = Instant::now();
     let traffic = Traffic::new(begin);
     traffic.ended(&EndedCall { is_gate: true, ..call("ann", "bench.kafka.send", Fate::Done) }, begin);
