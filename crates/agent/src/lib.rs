@@ -6,6 +6,7 @@
 pub mod mounted;
 pub mod part;
 pub mod served;
+pub mod translated;
 
 pub use mounted::family::{KnownAgent, ask};
 pub use part::AgentPart;

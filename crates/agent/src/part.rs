@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use banyan_model::{Principal, PrincipalKind};
+use bridge::EnvelopeKey;
 use call::tree::port::Family;
 use config::Sections;
 use config::resolved::Config;
@@ -20,6 +21,10 @@ use crate::served::life::KeptLife;
 use crate::served::push::Pushes;
 use crate::served::section::AgentSection;
 use crate::served::tasks::Tasks;
+use crate::served::translate_door::TranslateDoor;
+use crate::translated::ancestry::ClaimsAlone;
+use crate::translated::key;
+use crate::translated::rate::TranslationRates;
 
 /// Agents, for the list of parts.
 pub struct AgentPart;
@@ -33,7 +38,8 @@ impl GatePart for AgentPart {
         let (connector, sources) = (Arc::clone(&ground.connector), Arc::clone(&ground.sources));
         let life = Arc::new(KeptLife::open(ground.is_lasting.then_some(&ground.state_dir), &ground.entrance.gate.node.id));
         let (entrance, tokens) = (Arc::clone(&ground.entrance), Mutex::new(tokens(&ground.entrance.gate.config.load())));
-        Arc::new(InstalledAgents { connector, sources, entrance, life, tasks: Arc::default(), tokens })
+        let key = key::open(ground.is_lasting.then_some(&*ground.state_dir), &ground.entrance.gate.node.id).map(Arc::new);
+        Arc::new(InstalledAgents { connector, sources, entrance, life, tasks: Arc::default(), tokens, key })
     }
 }
 
@@ -46,6 +52,8 @@ struct InstalledAgents {
     tasks: Arc<Tasks>,
     /// Tokens of the configuration in force.
     tokens: Mutex<BTreeSet<KnownToken>>,
+    /// Key for messages of AINP.
+    key: Option<Arc<EnvelopeKey>>,
 }
 
 /// Name and hash of a token.
@@ -73,9 +81,14 @@ impl InstalledPart for InstalledAgents {
         let (entrance, life) = (Arc::clone(&self.entrance), Arc::clone(&self.life));
         let capabilities = CapabilityDoor { entrance: Arc::clone(&entrance), life: Arc::clone(&life) };
         let pushes = Pushes { entrance: Arc::clone(&entrance), connector: Arc::clone(&self.connector), places: Arc::default() };
-        vec![
-            Arc::new(AgentDoor { entrance, tasks: Arc::clone(&self.tasks), streams: Arc::default(), pushes, life }),
-            Arc::new(capabilities),
-        ]
+        let agent = Arc::new(AgentDoor { entrance, tasks: Arc::clone(&self.tasks), streams: Arc::default(), pushes, life });
+        let translations = TranslateDoor {
+            agent: Arc::clone(&agent),
+            ancestry: Arc::new(ClaimsAlone),
+            rates: TranslationRates::default(),
+            running: Arc::default(),
+            key: self.key.clone(),
+        };
+        vec![agent, Arc::new(capabilities), Arc::new(translations)]
     }
 }

@@ -41,4 +41,4 @@ pub use problem::BridgeProblem;
 pub use raw::{QuotedText, RawJson, RawMember};
 pub use reader::{MOST_BYTES, MOST_DEPTH, MOST_ELEMENTS};
 pub use residue::EXTENSION_KEY;
-pub use translation::{decode, encode, translate};
+pub use translation::{decode, encode, resource_of_mcp, translate};

@@ -4,6 +4,8 @@
 mod answer;
 mod block;
 
+pub(crate) use block::resource;
+
 use std::borrow::Cow;
 
 use crate::binding::BindingId;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::binding::BindingId;
 use crate::error::BridgeError;
 use crate::loss::Loss;
-use crate::message::{CanonicalMessage, Hop};
+use crate::message::{CanonicalMessage, CanonicalPart, Hop};
 use crate::passage::{IncomingMessage, OutgoingText};
 use crate::{a2a, ainp, mcp, uacp};
 
@@ -55,6 +55,11 @@ pub fn translate(
         Err(BridgeError::SemanticLoss(loss)) => Err(BridgeError::SemanticLoss(pointed(loss))),
         Err(error) => Err(error),
     }
+}
+
+/// Reads a link or an embedded resource of MCP that stands alone among the parts of an A2A message; `None`: the value is another.
+pub fn resource_of_mcp(raw: &[u8]) -> Option<CanonicalPart<'_>> {
+    mcp::resource(raw)
 }
 
 fn no_codec(binding: BindingId) -> BridgeError {

@@ -62,7 +62,7 @@ def active(report, gateway):
     report.equal("AE-01: a known document is not sent again", http(gateway, DOCUMENT, {"If-None-Match": headers["ETag"]})[0], 304)
     report.equal("AE-31: an active agent says nothing of an end", [headers[name] for name in ("Deprecation", "Sunset", "Link")], [None] * 3)
     pairs = [(one["from"], one["to"]) for one in http(gateway, PAIRS, {})[2]["translation_pairs"]]
-    report.equal("AE-10: only what is translated is listed", pairs, [("a2a-v1", "mcp-v1")])
+    report.equal("AE-10: only what is translated is listed", pairs, [("a2a-v1", "mcp-v1"), ("ainp-v1", "mcp-v1"), ("uacp-v1", "mcp-v1")])
     for query, code in {"from=a2a-v1&to=mcp-v1": 200, "from=mcp-v1&to=a2a-v1": 404, "from=a2a-v1&to=slim-v1": 404, "from=a2a-v1": 400}.items():
         report.equal(f"AE-10: {query} is {code}", http(gateway, f"{PAIRS}?{query}", {})[0], code)
     forged = http(gateway, "/-/agent", OWN, {"to": "draining"})

@@ -49,6 +49,15 @@ pub struct SkillCall {
     pub skill: String,
     /// A raw object.
     pub arguments: String,
+    /// A raw object for the server of the skill, with what came along in another protocol.
+    pub extension: Option<String>,
+}
+
+impl SkillCall {
+    /// Counts the bytes that the call holds.
+    pub fn size(&self) -> usize {
+        self.skill.len() + self.arguments.len() + self.extension.as_ref().map_or(0, String::len)
+    }
 }
 
 impl SentMessage {
@@ -128,7 +137,7 @@ impl SaidParts {
             return Err(ClientRefusal::new(RefusalReason::ContentTypeNotSupported, text));
         }
         match (&self.skill, data) {
-            (Some(skill), Some(data)) => Ok(Some(SkillCall { skill: skill.clone(), arguments: object(data.to_owned())? })),
+            (Some(skill), Some(data)) => Ok(Some(SkillCall { skill: skill.clone(), arguments: object(data.to_owned())?, extension: None })),
             (_, data) => data.and_then(in_data).map(Some).ok_or_else(|| wrong(UNNAMED)),
         }
     }
@@ -146,7 +155,7 @@ fn in_data(raw: &str) -> Option<SkillCall> {
     }
     let arguments = data.get("arguments").unwrap_or(b"{}");
     let arguments = object(lossy(arguments)).ok()?;
-    Some(SkillCall { skill: skill.or(tool)?.into_owned(), arguments })
+    Some(SkillCall { skill: skill.or(tool)?.into_owned(), arguments, extension: None })
 }
 
 fn lossy(raw: &[u8]) -> String {
@@ -167,7 +176,9 @@ mod tests {
 
     #[test]
     fn metadata_or_a_data_part_names_the_skill() {
-        let call = |skill: &str, arguments: &str| SentPurpose::Begins(SkillCall { skill: skill.into(), arguments: arguments.into() });
+        let call = |skill: &str, arguments: &str| {
+            SentPurpose::Begins(SkillCall { skill: skill.into(), arguments: arguments.into(), extension: None })
+        };
         let by_metadata = read(r#""metadata":{"io.banyan/skill":"a__b"},"parts":[{"data":{"n": 1.50}}]"#).unwrap();
         assert_eq!(by_metadata.purpose, call("a__b", r#"{"n": 1.50}"#));
         for key in ["skill", "tool"] {

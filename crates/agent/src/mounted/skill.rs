@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use agent_proto::card::{AgentCard, Skill};
 use agent_proto::operation::OutgoingMessage;
 use agent_proto::part::{Content, MessagePart};
+use bridge::EXTENSION_KEY;
 use config::suggest;
 use json::{Duplicates, Members, quote};
 
@@ -67,7 +68,8 @@ fn definition(name: &str, skill: &Skill) -> String {
 }
 
 /// Reads the arguments of a call as a message to `skill`. The error says what is wrong with the arguments.
-pub fn message(skill: &Skill, arguments: &[u8], id: String) -> Result<OutgoingMessage, String> {
+/// `extension` is a raw object that came along from another protocol.
+pub fn message(skill: &Skill, arguments: &[u8], extension: Option<&[u8]>, id: String) -> Result<OutgoingMessage, String> {
     let arguments =
         Members::parse(arguments, Duplicates::RefuseDeep).map_err(|error| format!("the arguments are no JSON object: {error}"))?;
     if let Some((unknown, _)) = arguments.iter().find(|(key, _)| !ARGUMENTS.contains(&key.as_ref())) {
@@ -87,7 +89,8 @@ pub fn message(skill: &Skill, arguments: &[u8], id: String) -> Result<OutgoingMe
     if parts.is_empty() {
         return Err("the agent gets nothing: give `message`, `data` or `files`".into());
     }
-    let metadata = vec![(SKILL_KEY.to_owned(), quote(&skill.id))];
+    let mut metadata = vec![(SKILL_KEY.to_owned(), quote(&skill.id))];
+    metadata.extend(extension.map(|raw| (EXTENSION_KEY.to_owned(), String::from_utf8_lossy(raw).into_owned())));
     Ok(OutgoingMessage { id, context: text("context_id")?, task: text("task_id")?, parts, metadata })
 }
 
@@ -126,7 +129,7 @@ mod tests {
     }
 
     fn sent(arguments: &Value) -> Result<OutgoingMessage, String> {
-        message(&skill("s", true), arguments.to_string().as_bytes(), "m".into())
+        message(&skill("s", true), arguments.to_string().as_bytes(), None, "m".into())
     }
 
     #[test]

@@ -9,6 +9,7 @@ use agent_proto::part::{Content, MessagePart};
 use agent_proto::task::TaskState;
 use agent_proto::turn::{AgentTurn, first_text};
 use arc_swap::ArcSwap;
+use bridge::EXTENSION_KEY;
 use bytes::Bytes;
 use call::tree::back::Back;
 use call::tree::port::{OutgoingRequest, Upstream, UpstreamError, UpstreamTraits};
@@ -105,7 +106,9 @@ impl AgentUpstream {
             return Ok(refused(-32602, &format!("the agent has no skill `{name}`: list the tools again")));
         };
         let arguments = out.params.get("arguments").unwrap_or_else(|| Bytes::from_static(b"{}"));
-        let message = match skill::message(skill, &arguments, random::token()) {
+        let extension =
+            out.params.meta().and_then(|meta| meta.get(EXTENSION_KEY).filter(|raw| raw.starts_with(b"{")).map(Bytes::copy_from_slice));
+        let message = match skill::message(skill, &arguments, extension.as_deref(), random::token()) {
             Ok(message) => message,
             Err(why) => return Ok(refused(-32602, &why)),
         };

@@ -76,12 +76,21 @@ impl Door for AgentDoor {
     }
 }
 
+/// A client as servers behind the gate are told of it.
+pub struct ClientForm {
+    /// Raw objects: name, and capabilities.
+    pub info: &'static [u8],
+    pub capabilities: &'static [u8],
+}
+
+const OF_A2A: ClientForm = ClientForm { info: b"{\"name\":\"a2a\"}", capabilities: b"{\"elicitation\":{\"form\":{}}}" };
+
 /// A client, with an admission each for its task, its stream and its notifications, checked to their ends.
-struct AdmittedClient {
-    caller: Arc<Caller>,
-    held: HeldEntry,
-    streams: HeldEntry,
-    pushes: HeldEntry,
+pub struct AdmittedClient {
+    pub caller: Arc<Caller>,
+    pub held: HeldEntry,
+    pub streams: HeldEntry,
+    pub pushes: HeldEntry,
 }
 
 /// An answer to a request.
@@ -92,7 +101,8 @@ enum ServedAnswer {
 }
 
 impl AgentDoor {
-    fn settings(&self) -> Option<AgentSettings> {
+    /// Settings of the agent; `None`: the gate is none.
+    pub fn settings(&self) -> Option<AgentSettings> {
         self.entrance.gate.config.load().values.get::<AgentSettings>().cloned()
     }
 
@@ -100,8 +110,8 @@ impl AgentDoor {
         entry::enter(&self.entrance.gate.config.load(), &self.entrance.trust, party, &fields(parts))
     }
 
-    fn caller(&self, entered: &AdmittedCaller) -> Arc<Caller> {
-        let about = AboutClient { info: b"{\"name\":\"a2a\"}", capabilities: b"{\"elicitation\":{\"form\":{}}}" };
+    fn caller(&self, entered: &AdmittedCaller, form: &ClientForm) -> Arc<Caller> {
+        let about = AboutClient { info: form.info, capabilities: form.capabilities };
         let mut caller = stateless(&self.entrance.gate.config.load(), entered, (None, None), about);
         // Questions then come one by one while the call runs, whatever the era of the server.
         (caller.era, caller.version) = (Era::Initialize, INITIALIZE[0]);
@@ -126,11 +136,11 @@ impl AgentDoor {
             vec![PUBLIC_SKILL.to_owned()]
         } else {
             match self.enter(parts, party) {
-                Ok(entered) => skills(&self.entrance.gate, &self.caller(&entered)).await,
+                Ok(entered) => skills(&self.entrance.gate, &self.caller(&entered, &OF_A2A)).await,
                 Err(refused) => return shut(&refused),
             }
         };
-        let AgentSettings { url, name, description, push } = &settings;
+        let AgentSettings { url, name, description, push, .. } = &settings;
         let (version, has_push) = (env!("CARGO_PKG_VERSION"), !push.is_empty());
         let card = ServedCard { name, description, version, url, wants_credential, has_push, skills: listed };
         cached(parts, card.write(), if is_public { "public, max-age=300" } else { "private, no-cache" })
@@ -140,7 +150,7 @@ impl AgentDoor {
         if parts.method != Method::POST {
             return reply::empty(StatusCode::METHOD_NOT_ALLOWED).into_http();
         }
-        let (client, body) = match self.admitted(parts, body, party).await {
+        let (client, body) = match self.admitted(parts, body, party, &OF_A2A).await {
             Ok(admitted) => admitted,
             Err(refused) => return *refused,
         };
@@ -168,7 +178,7 @@ impl AgentDoor {
     }
 
     async fn rest(&self, parts: &Parts, body: Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
-        let (client, body) = match self.admitted(parts, body, party).await {
+        let (client, body) = match self.admitted(parts, body, party, &OF_A2A).await {
             Ok(admitted) => admitted,
             Err(refused) => return *refused,
         };
@@ -186,11 +196,12 @@ impl AgentDoor {
     }
 
     /// Admits the caller, and reads the body; a credential revoked meanwhile counts no more.
-    async fn admitted(
+    pub async fn admitted(
         &self,
         parts: &Parts,
         body: Incoming,
         party: Option<&Arc<Party>>,
+        form: &ClientForm,
     ) -> Result<(AdmittedClient, Bytes), Box<Response<Payload>>> {
         let entered = self.enter(parts, party).map_err(|refused| Box::new(shut(&refused)))?;
         let body =
@@ -203,7 +214,7 @@ impl AgentDoor {
         if [&held, &streams, &pushes].iter().any(|held| held.entered.principal != entered.principal) {
             return Err(Box::new(shut(&entry::another())));
         }
-        let caller = self.caller(&held.entered);
+        let caller = self.caller(&held.entered, form);
         Ok((AdmittedClient { caller, held, streams, pushes }, body))
     }
 
@@ -223,7 +234,7 @@ impl AgentDoor {
         let AdmittedClient { caller, held, streams, pushes } = client;
         let owner = &caller.principal;
         let follow = |place: StreamPlace, id, state| {
-            let followed = FollowedTask { id, tasks: Arc::clone(&self.tasks), state, held: streams, request: request.cloned() };
+            let followed = FollowedTask { id, tasks: Arc::clone(&self.tasks), state, held: streams, request: request.cloned(), form: None };
             Ok(ServedAnswer::Stream(place.open(followed)))
         };
         let id = match asked {
@@ -285,8 +296,13 @@ impl AgentDoor {
         Ok(ServedAnswer::Raw(raw))
     }
 
+    /// Gives an admitted client another form.
+    pub fn as_client(&self, client: AdmittedClient, form: &ClientForm) -> AdmittedClient {
+        AdmittedClient { caller: self.caller(&client.held.entered, form), ..client }
+    }
+
     /// Begins or goes on with a task: its id, its states, and a flag for a call set in motion by the message.
-    fn send(
+    pub fn send(
         &self,
         caller: &Arc<Caller>,
         held: HeldEntry,
@@ -339,7 +355,7 @@ const A2A_JSON: &str = "application/a2a+json";
 const PUBLIC_SKILL: &str = "{\"id\":\"hidden\",\"name\":\"Tools of this gate\",\
      \"description\":\"Ask for this card with a credential: it then lists the tools that the caller may use.\",\"tags\":[\"gate\"]}";
 
-fn streamed(body: StreamedBody) -> Response<Payload> {
+pub(crate) fn streamed(body: StreamedBody) -> Response<Payload> {
     let mut response = typed(StatusCode::OK, "text/event-stream", Bytes::new());
     *response.body_mut() = Payload::Events(Box::new(body));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));

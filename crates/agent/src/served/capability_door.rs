@@ -1,15 +1,16 @@
 //! Door of AEPB: the capability document, the translated pairs, and transitions of the lifecycle for the owner. Translates no message.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agent_proto::capability::constraints::AssuranceLevel;
 use agent_proto::capability::document::{CAPABILITIES, OfferedProtocol, TRANSLATIONS};
 use agent_proto::capability::lifecycle::{LifecycleChange, LifecycleStatus};
 use agent_proto::capability::written::{ServedCapabilities, TranslationPair, translations};
+use bridge::BindingId;
 use bytes::Bytes;
 use call::words::party::Party;
 use call::words::refusal::Refusal;
-use config::resolved::{RemoteAgent, Transport};
 use door::body;
 use door::entrance::Entrance;
 use door::entry;
@@ -21,11 +22,13 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use json::{Duplicates, Members, quote};
-use url::Url;
 
 use crate::served::agent_door::{cached, shut};
 use crate::served::life::KeptLife;
+use crate::served::problem::problem;
 use crate::served::section::AgentSettings;
+use crate::translated::TRANSLATE;
+use crate::translated::target::binding_of;
 
 /// Path for the owner, below the admin API.
 const LIFE: &str = "/-/agent";
@@ -89,7 +92,7 @@ impl CapabilityDoor {
         let mcp =
             (1..).zip(MCP_VERSIONS).map(|(place, version)| OfferedProtocol::at("mcp-v1", version, format!("{url}/mcp"), 10 + 10 * place));
         let protocols: Vec<_> = std::iter::once(OfferedProtocol::at("a2a-v1", "1.0", format!("{url}/a2a"), 10)).chain(mcp).collect();
-        let (agent, lifecycle) = (agent_id(settings), &self.life.now());
+        let (agent, lifecycle) = (settings.agent_id(), &self.life.now());
         ServedCapabilities { agent: &agent, version: VERSION, protocols: &protocols, assurance: AssuranceLevel::L1, lifecycle }.write()
     }
 
@@ -97,7 +100,7 @@ impl CapabilityDoor {
     fn translations(&self, parts: &Parts, settings: &AgentSettings) -> Response<Payload> {
         let pairs = self.pairs(settings);
         match (query(parts, "from"), query(parts, "to")) {
-            (None, None) => cached(parts, translations(&agent_id(settings), &pairs), KEPT),
+            (None, None) => cached(parts, translations(&settings.agent_id(), &pairs), KEPT),
             (Some(from), Some(to)) => match pairs.iter().find(|pair| pair.from == from && pair.to == to) {
                 Some(pair) => cached(parts, pair.write(), KEPT),
                 None => problem(StatusCode::NOT_FOUND, "no_translation_path", "This gate does not translate the pair."),
@@ -106,20 +109,15 @@ impl CapabilityDoor {
         }
     }
 
-    /// Lists what calls are translated: those of A2A clients to servers of MCP, and those of MCP clients to agents.
+    /// Lists the pairs that the gate translates for some server behind it.
     fn pairs(&self, settings: &AgentSettings) -> Vec<TranslationPair> {
         if !self.life.now().status.takes_work() {
             return Vec::new();
         }
-        let (mut agents, mut servers) = (false, false);
-        for mount in self.entrance.gate.config.load().mounts.values() {
-            let is_agent = matches!(&mount.transport, Transport::Family(family) if family.settings::<RemoteAgent>().is_some());
-            agents |= is_agent;
-            servers |= !is_agent;
-        }
-        let down = servers.then(|| TranslationPair { from: "a2a-v1", to: "mcp-v1", endpoint: format!("{}/a2a", settings.url) });
-        let up = agents.then(|| TranslationPair { from: "mcp-v1", to: "a2a-v1", endpoint: format!("{}/mcp", settings.url) });
-        down.into_iter().chain(up).collect()
+        let targets: BTreeSet<BindingId> = self.entrance.gate.config.load().mounts.values().map(|mount| binding_of(mount)).collect();
+        let known = BindingId::pairs().filter(|(from, to)| targets.contains(to) && settings.translation.allows(*from, *to));
+        let endpoint = || format!("{}{TRANSLATE}", settings.url);
+        known.map(|(from, to)| TranslationPair { from: from.id(), to: to.id(), endpoint: endpoint() }).collect()
     }
 
     /// Answers the owner: the present state, or a transition.
@@ -134,7 +132,7 @@ impl CapabilityDoor {
         body::pass_over(&mut body).await;
         match answered {
             Ok(()) => {
-                let (agent, notice) = (quote(&agent_id(settings)), self.life.now().notice(VERSION));
+                let (agent, notice) = (quote(&settings.agent_id()), self.life.now().notice(VERSION));
                 let text = format!(
                     "{{\"agent_id\":{agent},\"url\":{},\"lifecycle\":{notice},\"working\":{}}}",
                     quote(&settings.url),
@@ -151,7 +149,7 @@ impl CapabilityDoor {
     async fn change(&self, body: &mut Incoming, settings: &AgentSettings) -> Result<(), Refusal> {
         let text = body::posted(body, LONGEST_WISH).await.map_err(|why| Refusal::failed(why.to_string()))?;
         let (wish, reason) = wish(&text)?;
-        self.life.change(&self.entrance.gate, &agent_id(settings), wish, &reason).await.map(drop)
+        self.life.change(&self.entrance.gate, &settings.agent_id(), wish, &reason).await.map(drop)
     }
 }
 
@@ -167,20 +165,4 @@ fn wish(text: &Bytes) -> Result<(LifecycleChange, String), Refusal> {
     let sunset =
         present("sunset").map(|raw| std::str::from_utf8(raw).ok().and_then(|text| text.parse().ok()).ok_or_else(|| wrong("sunset")));
     Ok((LifecycleChange { to, successor: word("successor")?, sunset: sunset.transpose()? }, word("reason")?.unwrap_or_default()))
-}
-
-/// Identity of the gate as an agent: a SPIFFE id of its host and its name.
-fn agent_id(settings: &AgentSettings) -> String {
-    let host = Url::parse(&settings.url).ok().and_then(|url| url.host_str().map(|host| host.trim_matches(['[', ']']).replace(':', "-")));
-    let name = settings.name.to_lowercase();
-    let path: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
-    format!("spiffe://{}/agent/{path}", host.unwrap_or_default())
-}
-
-/// Refusal as RFC 9457 has it, with a word for programs.
-fn problem(status: StatusCode, code: &str, text: &str) -> Response<Payload> {
-    let body = format!("{{\"status\":{},\"code\":\"{code}\",\"title\":{}}}", status.as_u16(), quote(text));
-    let mut response = typed(status, "application/problem+json", body.into());
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }

@@ -9,7 +9,7 @@ pub(super) fn token(name: &str) -> Principal {
 }
 
 pub(super) fn call() -> SkillCall {
-    SkillCall { skill: "a".into(), arguments: "{}".into() }
+    SkillCall { skill: "a".into(), arguments: "{}".into(), extension: None }
 }
 
 pub(super) fn question() -> TaskQuestion {

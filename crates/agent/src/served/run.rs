@@ -8,6 +8,7 @@ use agent_proto::served::incoming::SkillCall;
 use agent_proto::served::steps::UntoldSteps;
 use agent_proto::served::written::TaskEnd;
 use agent_proto::task::TaskState;
+use bridge::EXTENSION_KEY;
 use bytes::Bytes;
 use call::judge::gate::Gate;
 use call::tree::back::{Back, Sink};
@@ -106,7 +107,8 @@ impl TaskWords<'_> {
 /// Params of the call, with a token for progress.
 fn params(call: &SkillCall) -> Object {
     let (name, arguments) = (quote(&call.skill), &call.arguments);
-    Object::from(format!("{{\"name\":{name},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1}}}}").into_bytes())
+    let extension = call.extension.as_ref().map(|raw| format!(",\"{EXTENSION_KEY}\":{raw}")).unwrap_or_default();
+    Object::from(format!("{{\"name\":{name},\"arguments\":{arguments},\"_meta\":{{\"progressToken\":1{extension}}}}}").into_bytes())
 }
 
 /// End of a run, by the outcome of its call. A question taken back with its call is an error of the server.

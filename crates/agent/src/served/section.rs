@@ -1,5 +1,7 @@
 //! The section `[agent]`: the gate as an agent. Without it, the door is shut.
 
+use agent_proto::capability::constraints::DEFAULT_HOPS;
+use bridge::BindingId;
 use config::diff::{Change, differing, optional};
 use config::file::At;
 use config::reading::FileReading;
@@ -9,6 +11,9 @@ use runtime::reach::Reach;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::{Host, Origin, Url};
+
+/// Translated messages of a caller in a minute.
+const RATE: u32 = 600;
 
 /// The gate as an agent: `[agent]`.
 pub struct AgentSection;
@@ -35,6 +40,14 @@ struct AgentTable {
     /// https address on the internet. Default: none.
     #[schemars(example = &["https://hooks.example.com"])]
     push: Option<Vec<At<String>>>,
+    /// Protocols from which messages are translated. Default: all that the gate knows.
+    translate_from: Option<Vec<At<String>>>,
+    /// Protocols to which messages are translated. Default: all that the gate knows.
+    translate_to: Option<Vec<At<String>>>,
+    /// Most gateways that translate a message on its way, this one included. Default: 3.
+    translate_hops: Option<u32>,
+    /// Most messages of a caller that are translated in a minute. Default: 600.
+    translate_rate: Option<u32>,
 }
 
 /// The gate as an agent, checked.
@@ -45,6 +58,40 @@ pub struct AgentSettings {
     pub name: String,
     pub description: String,
     pub push: PushScope,
+    pub translation: TranslationScope,
+}
+
+/// Bounds of translated requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranslationScope {
+    /// `None`: every protocol.
+    from: Option<Vec<BindingId>>,
+    to: Option<Vec<BindingId>>,
+    pub hops: u64,
+    pub rate: u32,
+}
+
+impl TranslationScope {
+    /// Checks that a pair may be translated.
+    pub fn allows(&self, from: BindingId, to: BindingId) -> bool {
+        let is_in = |list: &Option<Vec<BindingId>>, one| list.as_ref().is_none_or(|list| list.contains(&one));
+        is_in(&self.from, from) && is_in(&self.to, to)
+    }
+}
+
+/// Reads names of protocols.
+fn protocols(places: Option<&Vec<At<String>>>, reading: &mut FileReading<'_>) -> Option<Vec<BindingId>> {
+    let mut known = Vec::new();
+    for place in places? {
+        match BindingId::parse(place.get()).filter(|binding| binding.has_codec()) {
+            Some(binding) => known.push(binding),
+            None => {
+                let flaw = Flaw::new(place.span(), "this gate translates no such protocol");
+                reading.refuse(flaw.help("write one of \"a2a-v1\", \"ainp-v1\", \"mcp-v1\" and \"uacp-v1\""));
+            }
+        }
+    }
+    Some(known)
 }
 
 /// Addresses of notifications.
@@ -93,6 +140,16 @@ fn origin(place: &At<String>, reading: &mut FileReading<'_>) -> Option<Origin> {
     Some(url.origin())
 }
 
+impl AgentSettings {
+    /// Identity of the gate as an agent: a SPIFFE id of its host and its name.
+    pub fn agent_id(&self) -> String {
+        let host = Url::parse(&self.url).ok().and_then(|url| url.host_str().map(|host| host.trim_matches(['[', ']']).replace(':', "-")));
+        let name = self.name.to_lowercase();
+        let path: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' }).collect();
+        format!("spiffe://{}/agent/{path}", host.unwrap_or_default())
+    }
+}
+
 impl Section for AgentSection {
     type Form = AgentForm;
 
@@ -108,7 +165,14 @@ impl Section for AgentSection {
                 _ => push.origins.extend(origin(place, reading)),
             }
         }
-        config.values.set(AgentSettings { url: url.as_str().trim_end_matches('/').to_owned(), name, description, push });
+        let translation = TranslationScope {
+            from: protocols(table.translate_from.as_ref(), reading),
+            to: protocols(table.translate_to.as_ref(), reading),
+            hops: table.translate_hops.map_or(DEFAULT_HOPS, u64::from),
+            rate: table.translate_rate.unwrap_or(RATE),
+        };
+        let url = url.as_str().trim_end_matches('/').to_owned();
+        config.values.set(AgentSettings { url, name, description, push, translation });
     }
 
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
@@ -118,6 +182,7 @@ impl Section for AgentSection {
                 ("name", old.name != new.name),
                 ("description", old.description != new.description),
                 ("push", old.push != new.push),
+                ("translate", old.translation != new.translation),
             ])
         });
         change.into_iter().collect()

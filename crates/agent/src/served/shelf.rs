@@ -78,7 +78,7 @@ impl KeptTask {
     /// Counts the bytes that the task holds, or may hold without asking for room.
     pub fn size(&self) -> usize {
         let pushes: usize = self.pushes.iter().map(|push| push.size).sum();
-        self.task.size() + self.call.skill.len() + self.call.arguments.len() + pushes + MOST_HEARD * BYTES_OF_MARK
+        self.task.size() + self.call.size() + pushes + MOST_HEARD * BYTES_OF_MARK
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
             question: None,
             artifacts: None,
         };
-        let call = SkillCall { skill: String::new(), arguments: String::new() };
+        let call = SkillCall { skill: String::new(), arguments: String::new(), extension: None };
         let kept = KeptTask::new(Principal::new(PrincipalKind::Token, owner), task, call, watch::channel(TaskState::Working).0);
         KeptTask { rests: rests.then(Instant::now), ..kept }
     }

@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc, watch}
 use tokio::time::timeout;
 
 use crate::served::tasks::Tasks;
+use crate::translated::form::AnswerForm;
 
 /// Most streams of a caller, and of all.
 const MOST_OF_CALLER: usize = 64;
@@ -75,6 +76,8 @@ pub struct FollowedTask {
     pub held: HeldEntry,
     /// Raw id of the JSON-RPC request; `None` over HTTP+JSON.
     pub request: Option<Bytes>,
+    /// Form of events in another binding than A2A.
+    pub form: Option<Arc<AnswerForm>>,
 }
 
 /// Body of a stream.
@@ -143,15 +146,16 @@ impl Drop for StreamPlace {
 impl StreamPlace {
     /// Opens the stream of a task.
     pub fn open(self, followed: FollowedTask) -> StreamedBody {
-        let FollowedTask { id, tasks, state, held, request } = followed;
+        let FollowedTask { id, tasks, state, held, request, form } = followed;
         let (pieces, body) = mpsc::channel(1);
+        let form = form.map_or(EventForm::A2a(request), EventForm::Translated);
         tokio::spawn(async move {
             let gone = pieces.clone();
             tokio::select! {
                 biased;
                 _ = held.over() => {}
                 () = gone.closed() => {}
-                _ = self.follow(&id, &tasks, state, request.as_ref(), &pieces) => {}
+                _ = self.follow(&id, &tasks, state, &form, &pieces) => {}
             }
         });
         StreamedBody(body)
@@ -163,24 +167,26 @@ impl StreamPlace {
         id: &str,
         tasks: &Tasks,
         mut state: watch::Receiver<TaskState>,
-        request: Option<&Bytes>,
+        form: &EventForm,
         pieces: &mpsc::Sender<Bytes>,
     ) -> Option<()> {
         let seen = *state.borrow_and_update();
         let whole = |task: &ServedTask| vec![format!("{{\"task\":{}}}", task.write())];
-        let mut at = self.show(id, tasks, request, pieces, whole).await?;
+        let mut at = self.show(id, tasks, form, pieces, whole).await?;
         let mut is_over = seen.is_final() || at.is_final();
         while !is_over {
             tokio::select! {
                 changed = state.changed() => changed.ok()?,
                 () = tokio::time::sleep(SILENCE) => {
-                    self.send(pieces, ":\n\n".into()).await?;
+                    if let Some(comment) = form.silence() {
+                        self.send(pieces, comment.into()).await?;
+                    }
                     continue;
                 }
             }
             state.borrow_and_update();
-            at = self.show(id, tasks, request, pieces, ServedTask::updates).await?;
-            is_over = at.is_final() || at.is_waiting();
+            at = self.show(id, tasks, form, pieces, |task| form.changes(task)).await?;
+            is_over = at.is_final() || at.is_waiting() && form.tells_waiting();
         }
         Some(())
     }
@@ -190,14 +196,16 @@ impl StreamPlace {
         &self,
         id: &str,
         tasks: &Tasks,
-        request: Option<&Bytes>,
+        form: &EventForm,
         pieces: &mpsc::Sender<Bytes>,
         events: impl Fn(&ServedTask) -> Vec<String>,
     ) -> Option<TaskState> {
         let _room = self.room(tasks.size(&self.owner, id).ok()?).await?;
         let task = tasks.find(&self.owner, id).ok()?;
         for raw in events(&task) {
-            self.send(pieces, event(request, &raw)).await?;
+            if let Some(event) = form.event(&raw) {
+                self.send(pieces, event).await?;
+            }
         }
         Some(task.state)
     }
@@ -215,7 +223,7 @@ impl StreamPlace {
     }
 
     /// Hands an event to the connection, piece by piece, all within one deadline.
-    async fn send(&self, pieces: &mpsc::Sender<Bytes>, event: String) -> Option<()> {
+    async fn send(&self, pieces: &mpsc::Sender<Bytes>, event: Vec<u8>) -> Option<()> {
         let mut left = Bytes::from(event);
         let count = u32::try_from(left.len() / PIECE).ok()?;
         let TaskStreams { patience, per_piece, .. } = &*self.streams;
@@ -228,6 +236,47 @@ impl StreamPlace {
             Some(())
         };
         timeout(patience.saturating_add(per_piece.saturating_mul(count)), reading).await.ok()?
+    }
+}
+
+/// Form of the events of a stream.
+enum EventForm {
+    /// With the raw id of a JSON-RPC request, or bare over HTTP+JSON.
+    A2a(Option<Bytes>),
+    Translated(Arc<AnswerForm>),
+}
+
+impl EventForm {
+    /// Writes an event; `None`: the binding has no such event.
+    fn event(&self, raw: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::A2a(request) => Some(event(request.as_ref(), raw).into_bytes()),
+            Self::Translated(form) => form.event(raw),
+        }
+    }
+
+    /// Tells if a stream may end where the work waits.
+    fn tells_waiting(&self) -> bool {
+        match self {
+            Self::A2a(_) => true,
+            Self::Translated(form) => form.tells_waiting(),
+        }
+    }
+
+    /// Writes a change of a task. A translated answer comes whole.
+    fn changes(&self, task: &ServedTask) -> Vec<String> {
+        match self {
+            Self::Translated(_) if task.state.is_final() || task.state.is_waiting() => vec![format!("{{\"task\":{}}}", task.write())],
+            Self::A2a(_) | Self::Translated(_) => task.updates(),
+        }
+    }
+
+    /// Bytes that show if the client is there; `None`: the binding has none.
+    fn silence(&self) -> Option<&'static str> {
+        match self {
+            Self::Translated(form) if form.kind(true) != "text/event-stream" => None,
+            Self::A2a(_) | Self::Translated(_) => Some(":\n\n"),
+        }
     }
 }
 
@@ -263,7 +312,7 @@ mod tests {
         let streams = Arc::new(TaskStreams { patience: Duration::from_millis(20), ..TaskStreams::default() });
         let place = streams.place(&Principal::new(PrincipalKind::Token, "a")).unwrap();
         let (pieces, mut body) = mpsc::channel(1);
-        assert_eq!(place.send(&pieces, " ".repeat(3 * PIECE)).await, None);
+        assert_eq!(place.send(&pieces, " ".repeat(3 * PIECE).into()).await, None);
         assert_eq!(body.try_recv().map(|piece| piece.len()), Ok(PIECE));
     }
 
@@ -280,7 +329,7 @@ mod tests {
             }
         };
         tokio::select! {
-            sent = place.send(&pieces, " ".repeat(64 * PIECE)) => assert_eq!(sent, None),
+            sent = place.send(&pieces, " ".repeat(64 * PIECE).into()) => assert_eq!(sent, None),
             () = trickle => {}
         }
     }

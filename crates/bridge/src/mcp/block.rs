@@ -48,6 +48,12 @@ fn places_of(is_resource: bool) -> OwnPlaces<'static> {
     (MCP, &PLACES[..if is_resource { 3 } else { 2 }])
 }
 
+/// Reads a link or an embedded resource that stands alone; `None`: the value is another.
+pub(crate) fn resource(raw: &[u8]) -> Option<CanonicalPart<'_>> {
+    let kind = RawObject::read(raw, BLOCK).ok()?.string("type").ok()??;
+    if matches!(&*kind.text(), "resource_link" | "resource") { read(raw).ok() } else { None }
+}
+
 fn read(raw: &[u8]) -> Result<CanonicalPart<'_>, BridgeError> {
     let block = RawObject::read(raw, BLOCK)?;
     let meta = block.object("_meta", BLOCK)?;
