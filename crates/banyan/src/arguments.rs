@@ -5,20 +5,23 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::command::{
-    add, agent, approvals, audit, auth, axcp, ca, call, check, completions, connect, console, context, demo, device, doctor, ect, explain,
-    grants, import, join, logs, man, names, operator, pins, policy, release, reload, room, schema, secret, status, stdio, stub, token,
-    tools, trace, tree, up,
+    add, agent, approvals, audit, auth, axcp, backup, ca, call, check, completions, connect, console, context, demo, device, doctor, ect,
+    explain, grants, import, join, logs, man, names, operator, pins, policy, release, reload, restart, restore, room, schema, secret,
+    service, status, stdio, stub, token, tools, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
 use crate::output::Output;
+
+/// Heading of the options that every command takes.
+const GLOBAL: &str = "Options of every command";
 
 /// One gate in front of all your MCP servers.
 #[derive(Parser)]
 #[command(name = "banyan", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     /// Print JSON with a stable shape (docs/cli.md) in place of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) place: Place,
@@ -30,10 +33,10 @@ pub(crate) struct Arguments {
 #[derive(Args, Clone)]
 pub(crate) struct Place {
     /// Configuration to use [default: ./banyan.toml, then banyan/banyan.toml in the user's configuration directory]
-    #[arg(long, global = true, value_name = "FILE", env = "BANYAN_CONFIG")]
+    #[arg(long, global = true, value_name = "FILE", env = "BANYAN_CONFIG", help_heading = GLOBAL)]
     pub(crate) config: Option<PathBuf>,
     /// The running gate that is meant, by its process id or its address, when there are several
-    #[arg(long, global = true, value_name = "PID|URL", env = "BANYAN_GATE")]
+    #[arg(long, global = true, value_name = "PID|URL", env = "BANYAN_GATE", help_heading = GLOBAL)]
     pub(crate) gate: Option<Which>,
 }
 
@@ -54,6 +57,8 @@ pub(crate) enum Command {
     Auth(auth::Auth),
     /// Show the nodes that share contexts with the gate
     Axcp(axcp::Axcp),
+    /// Keep configuration, keys and state of this user's gates in one file
+    Backup(backup::Backup),
     /// Make certificates for this gate and those that join it
     Ca(ca::Authority),
     /// Call a tool
@@ -107,7 +112,12 @@ pub(crate) enum Command {
     Release(release::Release),
     /// Make the running gate read its configuration now
     Reload(reload::Reload),
+    /// Start a server anew
+    Restart(restart::Restart),
+    /// Put a backup back
+    Restore(restore::Restore),
     /// Remove a server
+    #[command(visible_alias = "remove")]
     Rm(add::Remove),
     /// Show rooms of people and agents, and come into one
     Room(room::Room),
@@ -115,6 +125,8 @@ pub(crate) enum Command {
     Schema(schema::Schema),
     /// Store, list or remove secrets in the system's keyring
     Secret(secret::Secret),
+    /// Run the gate as a service, at login or with the machine
+    Service(service::Service),
     /// Show the servers of the running gate and how they are
     Status(status::Status),
     /// Serve the gate to one client on standard input and output
@@ -146,6 +158,7 @@ impl Command {
             Self::Approve(command) => command.run(place, output),
             Self::Auth(command) => command.run(place, output),
             Self::Axcp(command) => command.run(place, output),
+            Self::Backup(command) => command.run(place, output),
             Self::Ca(command) => command.run(place, output),
             Self::Call(command) => command.run(place, output),
             Self::Check(command) => command.run(place, output),
@@ -172,10 +185,13 @@ impl Command {
             Self::Policy(command) => command.run(place, output),
             Self::Release(command) => command.run(place, output),
             Self::Reload(command) => command.run(place, output),
+            Self::Restart(command) => command.run(place, output),
+            Self::Restore(command) => command.run(place, output),
             Self::Rm(command) => command.run(place, output),
             Self::Room(command) => command.run(place, output),
             Self::Schema(command) => command.run(output),
             Self::Secret(command) => command.run(output),
+            Self::Service(command) => command.run(place, output),
             Self::Status(command) => command.run(place, output),
             Self::Stdio(command) => command.run(place, output),
             Self::Stop(command) => command.run(place, output),

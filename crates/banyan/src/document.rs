@@ -9,6 +9,7 @@ use toml_edit::{DocumentMut, Item, Table};
 
 use crate::arguments::Place;
 use crate::failure::Failure;
+use crate::turn::Turn;
 use crate::{places, private};
 
 /// `banyan.toml`; empty if missing.
@@ -18,6 +19,8 @@ pub(crate) struct Document {
     /// Comments of a file that holds nothing else: sections come after them.
     comments: String,
     is_new: bool,
+    /// Held until the document is dropped: what was read is what is replaced.
+    _turn: Option<Turn>,
 }
 
 impl Document {
@@ -31,6 +34,7 @@ impl Document {
 
     /// Opens the configuration in a file, or the place of a new one.
     pub(crate) fn at(path: PathBuf) -> Result<Self, Failure> {
+        let turn = Turn::to_edit(&path)?;
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -42,7 +46,7 @@ impl Document {
         if !comments.is_empty() {
             toml.set_trailing("");
         }
-        Ok(Self { path, toml, comments, is_new })
+        Ok(Self { path, toml, comments, is_new, _turn: turn })
     }
 
     /// Checks if the file was there before.
@@ -57,6 +61,47 @@ impl Document {
         section
             .as_table_mut()
             .ok_or_else(|| Failure::Failed(format!("`{name}` in {path} is not written as [{name}]\n  write it so, then try again")))
+    }
+
+    /// Removes the section `[group.name]`. Comments stay that stand apart from the section by a blank line, or at the head of the file.
+    pub(crate) fn remove(&mut self, group: &str, name: &str) -> Result<(), Failure> {
+        let first = first_position(&self.toml);
+        let section = self.section(group)?;
+        let removed = section.remove(name);
+        if section.is_empty() {
+            self.toml.remove(group);
+        }
+        let Some(Item::Table(removed)) = removed else { return Ok(()) };
+        let prefix = removed.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();
+        let is_first = lowest(&removed) == first;
+        let kept = if is_first { prefix } else { prefix.rfind("\n\n").and_then(|at| prefix.get(..at + 2)).unwrap_or_default() };
+        if kept.contains('#') {
+            self.put_back(kept, lowest(&removed));
+        }
+        Ok(())
+    }
+
+    /// Puts comments in front of the first section behind `position`, or at the end.
+    fn put_back(&mut self, comments: &str, position: Option<isize>) {
+        let mut next = None;
+        each_table(self.toml.as_table_mut(), &mut |table| {
+            next = [next, table.position().filter(|at| Some(*at) > position)].into_iter().flatten().min();
+        });
+        let mut is_put = false;
+        each_table(self.toml.as_table_mut(), &mut |table| {
+            if !is_put && next.is_some() && table.position() == next {
+                let old = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
+                let gap = if comments.ends_with("\n\n") || old.starts_with('\n') { "" } else { "\n" };
+                table.decor_mut().set_prefix(format!("{comments}{gap}{old}"));
+                is_put = true;
+            }
+        });
+        if !is_put && self.toml.is_empty() {
+            comments.clone_into(&mut self.comments);
+        } else if !is_put {
+            let old = self.toml.trailing().as_str().unwrap_or_default().to_owned();
+            self.toml.set_trailing(format!("{old}{comments}"));
+        }
     }
 
     /// Checks that a gate would take the document.
@@ -85,6 +130,41 @@ impl Document {
         }
         private::write_new(&self.path, &text).map_err(|e| failed(&self.path, "written", &e))
     }
+}
+
+/// Visits each section of a document.
+fn each_table(table: &mut Table, visit: &mut dyn FnMut(&mut Table)) {
+    visit(table);
+    for (_, item) in table.iter_mut() {
+        match item {
+            Item::ArrayOfTables(tables) => tables.iter_mut().for_each(|table| each_table(table, visit)),
+            Item::Table(table) => each_table(table, visit),
+            Item::None | Item::Value(_) => {}
+        }
+    }
+}
+
+/// Place of the first section of a table in the file.
+fn lowest(table: &Table) -> Option<isize> {
+    let below = table.iter().filter_map(|(_, item)| match item {
+        Item::ArrayOfTables(tables) => tables.iter().filter_map(lowest).min(),
+        Item::Table(table) => lowest(table),
+        Item::None | Item::Value(_) => None,
+    });
+    let own = table.position().filter(|_| !table.is_implicit());
+    own.into_iter().chain(below).min()
+}
+
+/// Place of the first section of a document.
+fn first_position(document: &DocumentMut) -> Option<isize> {
+    document
+        .iter()
+        .filter_map(|(_, item)| match item {
+            Item::ArrayOfTables(tables) => tables.iter().filter_map(lowest).min(),
+            Item::Table(table) => lowest(table),
+            Item::None | Item::Value(_) => None,
+        })
+        .min()
 }
 
 /// Parses a `banyan.toml` for editing. Faults are worded as by `banyan check`: lines of the file may hold secrets.
@@ -123,4 +203,31 @@ fn advice(error: &std::io::Error) -> Option<&'static str> {
         (ErrorKind::StorageFull, "the disk is full: make room, then try again"),
     ];
     ADVICE.iter().find(|(kind, _)| *kind == error.kind()).map(|(_, advice)| *advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without(text: &str, name: &str) -> String {
+        let path = PathBuf::from("banyan.toml");
+        let toml = parsed(text, &path).unwrap();
+        let mut document = Document { path, toml, comments: String::new(), is_new: false, _turn: None };
+        document.remove("mount", name).unwrap();
+        document.text()
+    }
+
+    #[test]
+    fn a_removed_section_takes_its_own_comment_and_no_other() {
+        let text = "# The gate of the office.\n# Ask Ada.\n[mount.a]\ncommand = 'x'\n\n# Of b.\n[mount.b]\ncommand = 'y'\n\n# Group two.\n\n# Of c.\n[mount.c]\ncommand = 'z'\n";
+        assert_eq!(
+            without(text, "a"),
+            "# The gate of the office.\n# Ask Ada.\n\n# Of b.\n[mount.b]\ncommand = 'y'\n\n# Group two.\n\n# Of c.\n[mount.c]\ncommand = 'z'\n"
+        );
+        let left = without(text, "b");
+        assert!(!left.contains("# Of b.") && left.starts_with("# The gate"), "{left}");
+        let left = without(text, "c");
+        assert!(left.contains("# Group two.") && !left.contains("# Of c."), "{left}");
+        assert_eq!(without("# Head.\n[mount.a]\ncommand = 'x'\n", "a"), "# Head.\n");
+    }
 }

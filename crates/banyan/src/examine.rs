@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use config::resolved::{Config, Join, Mount, Parent, Process, Remote, Transport};
-use config::secret::{SecretRef, SystemSources};
+use config::secret::{Piece, SecretRef, SystemSources};
 use serde::Serialize;
 
 use crate::port;
@@ -89,6 +89,28 @@ pub(crate) fn servers<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Findin
     tried.into_iter().flat_map(|(mount, attempt)| server(mount, attempt)).collect()
 }
 
+/// Examines the programs, directories and variables of servers. Tries no address and asks no keyring.
+pub(crate) fn programs<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Finding> {
+    let findings = mounts.flat_map(|mount| {
+        let subject = format!("server {}", mount.name);
+        match &mount.transport {
+            Transport::Stdio(process) => {
+                let here = process.env.values().filter(|secret| !asks_keyring(secret));
+                [secrets(&subject, here), program_of(&subject, process).0].concat()
+            }
+            Transport::Http(remote) | Transport::Sse(remote) => {
+                secrets(&subject, remote_secrets(remote).filter(|secret| !asks_keyring(secret)))
+            }
+            Transport::Family(_) => Vec::new(),
+        }
+    });
+    findings.collect()
+}
+
+fn asks_keyring(secret: &SecretRef) -> bool {
+    secret.pieces().iter().any(|piece| matches!(piece, Piece::Keyring(_)))
+}
+
 /// Checks that the address is free to listen on.
 fn address(listen: SocketAddr) -> Finding {
     match TcpListener::bind(listen) {
@@ -134,6 +156,13 @@ fn remote_secrets(remote: &Remote) -> impl Iterator<Item = &SecretRef> {
 
 fn child(subject: &str, process: &Process) -> (Vec<Finding>, String) {
     let mut findings = secrets(subject, process.env.values());
+    let (more, good) = program_of(subject, process);
+    findings.extend(more);
+    (findings, good)
+}
+
+fn program_of(subject: &str, process: &Process) -> (Vec<Finding>, String) {
+    let mut findings = Vec::new();
     let here = PathBuf::from(".");
     let directory = process.cwd.as_deref().unwrap_or(&here);
     if !directory.is_dir() {
@@ -170,6 +199,7 @@ fn absent(subject: &str, command: &str, missing: &MissingProgram) -> Finding {
                 "uvx" | "uv" => "install uv (https://docs.astral.sh/uv)",
                 "docker" => "install Docker, or start the server in another way",
                 "python" => "write `python3`, or install Python",
+                several if several.contains(char::is_whitespace) => "put the words behind the program into `args`, each a text of its own",
                 _ => "install it, or correct `command`",
             };
             Finding::problem(subject, format!("`{command}` is not installed"), fix)

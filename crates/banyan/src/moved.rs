@@ -9,6 +9,7 @@ use config::secret::SystemSources;
 use import::{Found, Server, SourceFile, to_toml};
 
 use crate::failure::Failure;
+use crate::turn::Turn;
 use crate::{document, private};
 
 /// A planned change of a configuration.
@@ -17,11 +18,14 @@ pub(crate) struct MovedServers {
     text: String,
     is_new: bool,
     names: Vec<String>,
+    /// Held until the change is made or dropped.
+    _turn: Option<Turn>,
 }
 
 impl MovedServers {
     /// Plans the text of `file`, which need not exist, with `servers` added.
     pub(crate) fn plan(servers: &[Server], file: &Path) -> Result<Self, Failure> {
+        let turn = Turn::to_edit(file)?;
         let is_new = !file.exists();
         let config = if is_new { Config::default() } else { gateway::parts::sections().load(file, &SystemSources)? };
         let mut taken: Vec<Segment> = config.mounts.keys().cloned().collect();
@@ -40,7 +44,7 @@ impl MovedServers {
         }
         let names = found.servers.iter().map(|s| s.mount.name.to_string()).collect();
         let text = if is_new || found.servers.is_empty() { to_toml(&found) } else { appended(file, &found)? };
-        Ok(Self { file: file.to_owned(), text, is_new, names })
+        Ok(Self { file: file.to_owned(), text, is_new, names, _turn: turn })
     }
 
     /// Gives the names of the added servers.
@@ -115,6 +119,7 @@ mod tests {
         let moved = MovedServers::plan(&servers, &file).unwrap();
         assert_eq!(moved.names(), ["b-2", "a-b"]);
         moved.write().unwrap();
+        drop(moved);
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.starts_with(old.trim_end()), "{text}");
         let config = gateway::parts::sections().load(&file, &SystemSources).unwrap();

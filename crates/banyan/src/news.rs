@@ -108,7 +108,7 @@ impl Teller {
         self.told.retain(|name, _| mounts.iter().any(|m| m.name == *name));
         let mut news = Vec::new();
         for mount in mounts.iter().filter(|m| m.state != "starting" || is_slow(m)) {
-            let now = (mount.state.clone(), mount.error.clone());
+            let now = (mount.state.clone(), mount.error.as_deref().map(without_numbers));
             if self.told.get(&mount.name) != Some(&now) {
                 self.told.insert(mount.name.clone(), now);
                 let MountStatus { name, state, tools, error, .. } = mount.clone();
@@ -124,6 +124,11 @@ impl Teller {
         self.settled = settled;
         news
     }
+}
+
+/// Leaves numbers out: a process id, a time or the name of a log differ from try to try, and tell nothing new.
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// Prints one piece of news.
@@ -240,6 +245,9 @@ mod tests {
         let failed = [mount("a", "failed", Some("why")), mount("b", "ready", None)];
         assert_eq!(names(&teller.news(&failed, now)), ["failed", "settled"]);
         assert_eq!(names(&teller.news(&failed, now)), [""; 0]);
+        let numbered = |text: &str| [mount("a", "failed", Some(text)), mount("b", "ready", None)];
+        assert_eq!(names(&teller.news(&numbered("log 2026-1"), now)), ["failed"]);
+        assert_eq!(names(&teller.news(&numbered("log 2026-27"), now)), [""; 0]);
         let ready = [mount("a", "ready", None), mount("b", "ready", None)];
         assert_eq!(names(&teller.news(&ready, now)), ["ready"]);
     }

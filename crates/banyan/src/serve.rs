@@ -24,7 +24,7 @@ use crate::news::{News, Teller, tell};
 use crate::output::{Look, Output};
 use crate::plan::Plan;
 use crate::signals::Signals;
-use crate::{document, files, handover, log, places, port};
+use crate::{document, files, handover, log, notify, places, port};
 
 /// Interval of looks for slowly starting servers: no event announces them.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -79,9 +79,11 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     let serving = tokio::spawn(gate.serve_http(listener, stop.clone(), workers));
     let url = format!("{scheme}://{address}/mcp");
     tell(&News::Listening { url, pid: std::process::id(), serves: plan.serves, servers, rooms }, output)?;
+    notify::tell("READY=1");
     let idle = manner.while_used.then(|| Idle::since(Instant::now()));
     let mut running = RunningGate { gate: gate.clone(), watched: plan.watched, listen: manner.listen, teller: Teller::default(), idle };
     let outcome = running.until_stopped(&mut signals, commands, output).await;
+    notify::tell("STOPPING=1");
     _ = tell(&News::Stopping, output);
     stop.cancel();
     tokio::select! {

@@ -1,13 +1,18 @@
-//! The turn to start the gate of a configuration: no two processes have it at once, so that no two gates start. Starts nothing.
+//! Turns with a configuration: to start its gate, and to edit its file. No two processes have the same turn at once. Starts and edits nothing.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::{document, places};
+
+/// Longest wait for a command that edits the same file, and time between two looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A process's turn, until dropped.
 pub(crate) struct Turn {
@@ -19,13 +24,31 @@ impl Turn {
     pub(crate) async fn wait_for(file: &Path) -> Result<Self, Failure> {
         let dir = places::runtime_dir()?;
         let failed = |error: std::io::Error| document::failed(&dir, "written", &error);
-        DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(failed)?;
-        let path = dir.join(format!("start-{}.lock", name(file)));
-        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(failed)?;
+        let lock = opened(&dir, "start", file).map_err(failed)?;
         let locked = tokio::task::spawn_blocking(move || lock.lock().map(|()| lock)).await;
         let lock = locked.map_err(|error| Failure::Failed(error.to_string()))?.map_err(failed)?;
         Ok(Self { _lock: lock })
     }
+
+    /// Waits for the turn to edit `file`. Where no lock can be made, nobody waits for anybody.
+    pub(crate) fn to_edit(file: &Path) -> Result<Option<Self>, Failure> {
+        let Ok(lock) = opened(&places::runtime_dir()?, "edit", file) else { return Ok(None) };
+        let until = Instant::now() + PATIENCE;
+        while lock.try_lock().is_err() {
+            if Instant::now() > until {
+                let file = file.display();
+                return Err(Failure::Refused(format!("another command edits {file}\n  let it end, then try again; nothing is changed")));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(Some(Self { _lock: lock }))
+    }
+}
+
+fn opened(dir: &Path, what: &str, file: &Path) -> std::io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let path = dir.join(format!("{what}-{}.lock", name(file)));
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// Names the files of the gate of `file`: equal for all spellings of the path.

@@ -6,6 +6,7 @@
 pub mod diff;
 pub mod file;
 mod problem;
+mod pruned;
 pub mod reading;
 pub mod reload;
 pub mod resolved;

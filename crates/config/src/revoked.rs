@@ -139,6 +139,7 @@ mod tests {
         assert_eq!(refused("client_ca = \"./ca.pem\"\n", "").unwrap().trust.tls.unwrap().client_ca, None);
         assert_eq!(refused("./ca.pem", "new.pem").unwrap().trust.tls.unwrap().client_ca, None);
         assert!(refused("bot.pem", "new.pem").unwrap().gate.unwrap().services.is_empty());
+        assert_eq!(refused("[gate.service.bot]", "[approvals.service.bot]"), None, "the former name of the section");
         let participants = |left: Config| left.rooms.participants.keys().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
         assert_eq!(participants(refused("${env:AL}", "${env:NEW}").unwrap()), ["bo"]);
         assert_eq!(participants(refused("0001\"", "0002\"").unwrap()), ["al"]);

@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use schemars::{Schema, SchemaGenerator};
@@ -25,7 +25,7 @@ use crate::section::{
     telemetry::TelemetrySection, token::TokenSection, trust::TrustSection,
 };
 use crate::snippet::Shown;
-use crate::{schema, shape};
+use crate::{pruned, schema, shape};
 
 /// The sections of a file: first the sections of this crate, then handed-in sections.
 #[derive(Clone)]
@@ -175,23 +175,39 @@ impl Sections {
     pub fn parse(&self, text: &str, path: &Path, sources: &dyn Sources) -> Result<Config, ConfigError> {
         let refuse = |flaws| invalid(path, text, self.schema(), flaws);
         let (table, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() && text.trim_start().starts_with('{') {
+            let start = text.len() - text.trim_start().len();
+            let flaw = Flaw { shown: Shown::Keys, ..Flaw::new(start..start + 1, "this is JSON, and not TOML") };
+            let help =
+                "`banyan import FILE --write` makes a banyan.toml of a client's file, and `banyan up --from FILE` serves the file as it is";
+            return Err(refuse(vec![flaw.help(help)]));
+        }
         if !errors.is_empty() {
             let end = text.trim_end().len();
             return Err(refuse(errors.iter().map(|error| syntax(error, end)).collect()));
         }
-        let flaws = shape::flaws(&table, self.schema());
+        let mut flaws = shape::flaws(&table, self.schema());
         if !flaws.is_empty() {
+            flaws.extend(self.others(&table, &flaws, text, path, sources));
             return Err(refuse(flaws));
         }
         let forms = self.forms(&table).map_err(|error| refuse(vec![syntax(&error, text.trim_end().len())]))?;
-        let dir = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-        let mut reading = FileReading::new(dir, table.get_ref(), sources, self.mounting());
+        let mut reading = FileReading::new(beside(path), table.get_ref(), sources, self.mounting());
         let config = self.resolve(&forms, &mut reading);
         match reading {
             FileReading { flaws, .. } if !flaws.is_empty() => Err(refuse(flaws)),
             FileReading { elsewhere: Some(error), .. } => Err(error),
             FileReading { .. } => Ok(config),
         }
+    }
+
+    /// Lists the mistakes beside those of the form, which are known: all are told at once.
+    fn others(&self, table: &Spanned<DeTable<'_>>, known: &[Flaw], text: &str, path: &Path, sources: &dyn Sources) -> Vec<Flaw> {
+        let table = pruned::without(table, known);
+        let Ok(forms) = self.forms(&table) else { return Vec::new() };
+        let mut reading = FileReading::new(beside(path), table.get_ref(), sources, self.mounting());
+        self.resolve(&forms, &mut reading);
+        reading.flaws.into_iter().filter(|found| !pruned::may_follow(found, known, text)).collect()
     }
 
     /// Cuts the file into the forms of its sections.
@@ -236,6 +252,11 @@ impl Sections {
     fn ids(&self) -> Vec<TypeId> {
         self.0.all.iter().map(|section| section.id()).collect()
     }
+}
+
+/// The directory of a file, from the root on.
+fn beside(path: &Path) -> PathBuf {
+    std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default()
 }
 
 /// Lists of the same sections are equal.

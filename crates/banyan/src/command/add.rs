@@ -124,10 +124,7 @@ impl Remove {
             }
         }
         let was_taken = document.check().is_ok();
-        document.section("mount")?.remove(&self.name);
-        if document.section("mount")?.is_empty() {
-            document.toml.remove("mount");
-        }
+        document.remove("mount", &self.name)?;
         // Where others name it, the file would be refused; an older flaw is not this command's to judge.
         if was_taken {
             document.check()?;

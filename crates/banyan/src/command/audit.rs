@@ -57,9 +57,9 @@ struct List {
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
     /// Only calls of `MOUNT.NAME`; `*` at the end stands for any text
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", visible_alias = "tool")]
     route: Option<String>,
-    /// Only what ended like this: `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown`, `refused`
+    /// Only what ended like this: `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown`, `refused`, `denied`, ...
     #[arg(long, value_name = "WORD")]
     outcome: Option<String>,
     /// Only entries of this kind: `called`, `intended`, `refused`, `approval_decided`, `changed`, ...
@@ -155,7 +155,8 @@ impl List {
             return self.nothing(output);
         }
         let now = time::now();
-        let rows: Vec<Vec<String>> = entries.iter().map(|entry| row(entry, now)).collect();
+        let head = ["ENTRY", "AGE", "EVENT", "PRINCIPAL", "TOOL", "OUTCOME", "TOOK", "ID"].map(str::to_owned).to_vec();
+        let rows: Vec<Vec<String>> = std::iter::once(head).chain(entries.iter().map(|entry| row(entry, now))).collect();
         let columns = [Align::Right, Align::Right, Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Left];
         table::lines(&columns, &rows).iter().try_for_each(|line| output.line(line))
     }
@@ -167,7 +168,7 @@ impl List {
         if self.event.as_deref().is_some_and(|event| !EVENTS.contains(&event)) {
             return Err(Failure::Usage(format!("there is no such `--event`\n  it is one of {}", EVENTS.join(", "))));
         }
-        output.line("no entry is meant by that")
+        output.line("no entry matches")
     }
 }
 

@@ -22,7 +22,7 @@ use crate::table::counted;
 #[derive(Args)]
 pub(crate) struct Authority {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
@@ -62,7 +62,7 @@ struct Invitation {
 impl Authority {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let dir = Ca::dir(&places::state_dir()?);
-        match &self.action {
+        match self.action.as_ref().unwrap_or(&Action::List) {
             Action::Init { names, invitation } => init(&dir, names, invitation, place, output),
             Action::List => list(&dir, output),
             Action::Revoke { name } => revoke(&dir, name, output),
@@ -104,6 +104,11 @@ fn init(dir: &Path, names: &[String], invitation: &Invitation, place: &Place, ou
         let advice = format!("others can't reach {}: write listen = \"0.0.0.0:{}\" into banyan.toml", config.listen, config.listen.port());
         output.remark(&output.paint_remark(Look::Warn, &advice));
     }
+    output.remark(&format!(
+        "the gate speaks TLS from its next start on. `banyan` itself and clients that `banyan connect` connects need nothing; others have to \
+         trust the authority:\n  NODE_EXTRA_CA_CERTS={0} for Node programs, SSL_CERT_FILE={0} for most others",
+        ca.authority_file().display()
+    ));
     invited(&token, &reached(names, &config), invitation, output)
 }
 
@@ -126,6 +131,9 @@ fn list(dir: &Path, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&serde_json::json!({ "certificates": issued }));
     }
+    if issued.is_empty() {
+        output.remark("no gate has joined; `banyan ca token` prints what a gate joins with");
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     issued.iter().try_for_each(|one| {
         let state =
@@ -137,7 +145,12 @@ fn list(dir: &Path, output: &Output) -> Result<(), Failure> {
 fn revoke(dir: &Path, name: &str, output: &Output) -> Result<(), Failure> {
     let taken = Ledger::revoke(dir, name)?;
     if taken.is_empty() {
-        return Err(Failure::NotFound(format!("nobody has a certificate for `{name}`\n  `banyan ca list` shows who has one")));
+        let ledger = Ledger::read(dir)?;
+        let holders: Vec<String> = ledger.certificates().filter(|one| !one.revoked).map(|one| one.name.to_string()).collect();
+        let holders = if holders.is_empty() { "nobody has one".to_owned() } else { format!("holders are {}", holders.join(", ")) };
+        return Err(Failure::NotFound(format!(
+            "nobody has a certificate for `{name}`: {holders}\n  a certificate has the name of its holder, which is not always the segment in the tree"
+        )));
     }
     if output.wants_json() {
         return output.json(&serde_json::json!({ "revoked": taken }));

@@ -9,6 +9,8 @@ use config::{ConfigError, Problem};
 use serde::Serialize;
 
 use crate::arguments::Place;
+use crate::command::doctor;
+use crate::examine::{self, Finding};
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::places;
@@ -20,6 +22,9 @@ use crate::table::counted;
 pub(crate) struct Check {
     /// The file [default: the configuration that `banyan up` would use]
     file: Option<PathBuf>,
+    /// End with code 1 also where only a program, a directory or a variable is missing
+    #[arg(long)]
+    strict: bool,
 }
 
 /// `banyan check --json`.
@@ -34,6 +39,9 @@ struct Report<'a> {
     /// Notices about claims taken on trust.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
+    /// Missing programs, directories and variables: the server in question would not start here.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [Finding],
 }
 
 impl Check {
@@ -49,10 +57,21 @@ impl Check {
         match gateway::parts::sections().load(&file, &SystemSources) {
             Ok(config) => {
                 gateway::trust::check(&config).map_err(|error| Failure::Failed(error.to_string()))?;
-                fine(&file, &config, output)
+                let warnings = examine::programs(config.mounts.values().map(|mount| &**mount));
+                fine(&file, &config, &warnings, output)?;
+                let count = counted(warnings.len(), "warning");
+                if self.strict && !warnings.is_empty() { Err(Failure::Failed(format!("{count} in {}", file.display()))) } else { Ok(()) }
             }
             Err(ConfigError::Invalid { problems, more, .. }) if output.wants_json() => {
-                output.json(&Report { file: &file, ok: false, problems: &problems, more, mounts: Vec::new(), notices: Vec::new() })?;
+                output.json(&Report {
+                    file: &file,
+                    ok: false,
+                    problems: &problems,
+                    more,
+                    mounts: Vec::new(),
+                    notices: Vec::new(),
+                    warnings: &[],
+                })?;
                 Err(Failure::Failed(summary(&file, problems.len() + more)))
             }
             Err(error) => Err(error.into()),
@@ -60,10 +79,10 @@ impl Check {
     }
 }
 
-fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
+fn fine(file: &Path, config: &Config, warnings: &[Finding], output: &Output) -> Result<(), Failure> {
     let mounts: Vec<String> = config.mounts.keys().map(ToString::to_string).collect();
     if output.wants_json() {
-        return output.json(&Report { file, ok: true, problems: &[], more: 0, mounts, notices: config::notices(config) });
+        return output.json(&Report { file, ok: true, problems: &[], more: 0, mounts, notices: config::notices(config), warnings });
     }
     let count = |is_kind: fn(&Transport) -> bool| config.servers().filter(|mount| is_kind(&mount.transport)).count();
     let started = count(|transport| matches!(transport, Transport::Stdio(_)));
@@ -83,6 +102,7 @@ fn fine(file: &Path, config: &Config, output: &Output) -> Result<(), Failure> {
         output
             .remark(&output.paint_remark(Look::Dim, "no server was tried: `banyan doctor` looks whether programs and addresses are there"));
     }
+    warnings.iter().try_for_each(|warning| doctor::print(warning, output))?;
     for notice in config::notices(config) {
         output.remark(&format!("{} {}", output.paint_remark(Look::Warn, "look:"), printable(&notice)));
     }

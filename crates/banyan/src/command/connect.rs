@@ -9,18 +9,20 @@ use std::time::SystemTime;
 use clap::Args;
 use config::resolved::Config;
 use config::secret::SystemSources;
+use gateway::trust::ca::Ca;
 use import::connect::{self, ConnectError, Endpoint, Plan, Request};
 use import::{Client, Places};
 use serde::Serialize;
 
 use crate::arguments::Place;
+use crate::command::service;
 use crate::failure::Failure;
 use crate::moved::MovedServers;
 use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
 use crate::printable::printable_lines;
 use crate::similar::did_you_mean;
-use crate::{gate, places, terminal};
+use crate::{document, gate, left_behind, places, private, terminal};
 
 /// The variable in a client's environment for its token.
 const TOKEN_VARIABLE: &str = "BANYAN_TOKEN";
@@ -39,6 +41,9 @@ pub(crate) struct Connect {
     /// Leave this server in the client's file; may be given several times
     #[arg(long, value_name = "SERVER")]
     keep: Vec<String>,
+    /// Connect the client even where no gate runs and no service would start one
+    #[arg(long)]
+    without_gate: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -74,7 +79,7 @@ struct Report<'a> {
 
 impl Connect {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let machine = self.machine(place)?;
+        let mut machine = self.machine(place)?;
         let keep: BTreeSet<String> = self.keep.iter().cloned().collect();
         let request =
             Request { client: self.client, places: &machine.places, endpoint: self.endpoint(&machine)?, keep, now: SystemTime::now() };
@@ -84,12 +89,46 @@ impl Connect {
         if !moved.names().is_empty() {
             output.remark(&format!("these servers move into {}: {}", machine.file.display(), moved.names().join(", ")));
         }
+        let left = left_behind::lines(&plan, &import::discover(&machine.places), &machine.places, &machine.file.display().to_string());
         if !self.dry_run {
             self.agree(&moved)?;
+            let installs = self.wants_service(&plan, &machine)?;
             moved.write()?;
+            if installs {
+                if !machine.file.exists() {
+                    private::write_new(&machine.file, "# Servers of the gate: `banyan add` and `banyan import --write` add some.\n")
+                        .map_err(|error| document::failed(&machine.file, "written", &error))?;
+                }
+                service::install(&machine.file, output)?;
+            }
             plan.apply()?;
+            machine.is_running |= installs;
         }
-        self.tell(&plan, &moved, &machine, output)
+        self.tell(&plan, &moved, &machine, output)?;
+        if !plan.is_nothing() && !output.wants_json() {
+            left.iter().for_each(|line| output.remark(&format!("{} {line}", output.paint_remark(Look::Warn, "look:"))));
+        }
+        Ok(())
+    }
+
+    /// Refuses to leave a client without any server: a gate has to run, or to be started by somebody. Gives whether a service is wanted.
+    fn wants_service(&self, plan: &Plan, machine: &Machine) -> Result<bool, Failure> {
+        let is_served = machine.is_running || self.starts_a_program(machine) || service::is_installed();
+        if is_served || self.without_gate || plan.is_nothing() {
+            return Ok(false);
+        }
+        let address = machine.address;
+        if terminal::somebody_is_there()
+            && terminal::agrees(&format!("No gate runs at {address}. Install a service that runs one now and at each login?"))?
+        {
+            return Ok(true);
+        }
+        Err(Failure::Refused(format!(
+            "no gate runs at {address}, so that {} would have no server at all: nothing is changed\n  `banyan service install` runs a gate \
+             now and at each login, `banyan up` as long as its terminal is open; `--stdio` lets the client start one; `--without-gate` \
+             connects all the same",
+            plan.client
+        )))
     }
 
     /// Asks for agreement: the client will no longer start the servers that leave its file.
@@ -116,14 +155,14 @@ impl Connect {
         if plan.is_nothing() {
             return output.line(&format!("{} is connected already", plan.client));
         }
-        output.line(&format!("{} is connected; start it again to make it look", plan.client))?;
+        output.line(&format!("{} is connected; restart it", plan.client))?;
         if let (false, Endpoint::Http { url, .. }) = (machine.is_running, self.endpoint(machine)?) {
             let warning = output.paint_remark(Look::Warn, "warning:");
             output.remark(&format!(
-                "{warning} no gate runs at {url}, so that it has no tools: start one with `banyan up`, and keep it running"
+                "{warning} no gate runs at {url}, so that it has no tools: `banyan up` starts one, `banyan service install` one at each login"
             ));
         }
-        if self.starts_a_program() {
+        if self.starts_a_program(machine) {
             output.remark(&format!(
                 "it starts `banyan stdio`, which uses the gate that runs with {0}, or starts one: `banyan status --config {0}` and \
                  `banyan approvals --config {0}` show what it calls",
@@ -150,15 +189,17 @@ impl Connect {
         let (is_running, address) = (running.is_some(), running.unwrap_or(config.listen));
         let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;
         let scheme = if config.trust.tls.is_some() { "https" } else { "http" };
-        Ok(Machine { places, file, address, is_running, scheme, needs_token: config.wants_credential() })
+        let authority = Ca::dir(&places::state_dir()?);
+        let is_private = config.trust.tls.as_ref().is_some_and(|tls| tls.certificate.starts_with(&authority));
+        Ok(Machine { places, file, address, is_running, scheme, is_private, needs_token: config.wants_credential() })
     }
 
-    fn starts_a_program(&self) -> bool {
-        self.stdio || !self.client.takes_address()
+    fn starts_a_program(&self, machine: &Machine) -> bool {
+        self.stdio || !self.client.takes_address() || machine.is_private
     }
 
     fn endpoint(&self, machine: &Machine) -> Result<Endpoint, Failure> {
-        if self.starts_a_program() {
+        if self.starts_a_program(machine) {
             let program = std::env::current_exe().map_err(|e| Failure::Failed(format!("this program's own path is not known: {e}")))?;
             let args = ["stdio".to_owned(), "--config".to_owned(), machine.file.display().to_string()];
             return Ok(Endpoint::Stdio { command: program.display().to_string(), args: args.into() });
@@ -183,7 +224,7 @@ impl Disconnect {
         if self.dry_run {
             return output.line("nothing is changed");
         }
-        output.line(&format!("{} has its own servers back; start it again to make it look", plan.client))
+        output.line(&format!("{} has its own servers back; restart it", plan.client))
     }
 }
 
@@ -196,6 +237,8 @@ struct Machine {
     /// A gate runs there.
     is_running: bool,
     scheme: &'static str,
+    /// The gate's certificate is of an authority that no client knows.
+    is_private: bool,
     needs_token: bool,
 }
 

@@ -26,7 +26,7 @@ const NAMESPACE: &str = "banyan-grant-v1";
 #[derive(Args)]
 pub(crate) struct Grants {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
@@ -54,6 +54,7 @@ enum Action {
         yes: bool,
     },
     /// Take one back
+    #[command(visible_alias = "rm")]
     Revoke {
         /// Its id
         id: String,
@@ -131,7 +132,7 @@ impl Grants {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
         threads::wait(async {
-            match &self.action {
+            match self.action.as_ref().unwrap_or(&Action::List) {
                 Action::List => list(&gate, output).await,
                 Action::Add(add) => add.give(&gate, output).await,
                 Action::Give { file } => {
@@ -165,6 +166,10 @@ impl Add {
                  FILE`, then `banyan grants give FILE`",
                 proposed.required
             )));
+        }
+        if self.terms.arguments.is_empty() && !self.terms.any_other {
+            let look = output.paint_remark(Look::Warn, "look:");
+            output.remark(&format!("{look} the grant lets through calls without arguments only; `--any-other` lets arguments be there"));
         }
         proposed.sign(gate, self.key.as_deref(), self.yes, output).await?;
         let ProposedGrant { id, terms, proofs, .. } = proposed;
@@ -253,7 +258,9 @@ async fn list(gate: &AdminClient, output: &Output) -> Result<(), Failure> {
     }
     let mut rows = vec![["ID", "TOOL", "CALLER", "ARGUMENTS", "USED", "LEFT"].map(str::to_owned).to_vec()];
     for grant in &grants {
-        let arguments: Vec<String> = grant.terms.arguments.iter().map(|(name, text)| format!("{name}={text}")).collect();
+        let named = grant.terms.arguments.iter().map(|(name, text)| format!("{name}={text}"));
+        let arguments: Vec<String> = named.chain(grant.terms.any_other.then(|| "any other".to_owned())).collect();
+        let arguments = if arguments.is_empty() { vec!["none".to_owned()] } else { arguments };
         let left = grant.terms.expires.saturating_sub(time::now());
         rows.push(vec![
             grant.id.clone(),

@@ -8,12 +8,17 @@ use clap::Args;
 use gateway::trust::ca::JoinToken;
 use gateway::trust::join::enrol;
 use toml_edit::{ArrayOfTables, InlineTable, Item, Table, value};
+use url::Url;
 
 use crate::arguments::Place;
 use crate::document::{Document, failed};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Look, Output};
+use crate::tried::Attempt;
 use crate::{places, private, threads};
+
+/// Length from which a text may be a bearer token.
+const SHORTEST_TOKEN: usize = 16;
 
 /// Makes the gate register with a parent.
 #[derive(Args)]
@@ -51,11 +56,15 @@ impl Join {
         if file.urls().any(|known| known.trim_end_matches('/') == url) {
             return Err(Failure::Refused(format!("{url} is a parent already\n  leave it first with `banyan leave {url}`")));
         }
+        let tried = Url::parse(&url).ok();
+        let (host, port) = (tried.as_ref().and_then(Url::host_str), tried.as_ref().and_then(Url::port_or_known_default));
+        let attempt = Attempt::begin(host, port);
         let segment = file.segment(self.segment.as_ref())?;
         let mut entry = Table::new();
         entry["url"] = value(&url);
         let invitation = self.invitation()?;
-        let token = self.token.as_ref().filter(|_| invitation.is_none()).map(|token| (file.token_path(&url), token));
+        let token =
+            self.token.as_ref().filter(|_| invitation.is_none()).map(|token| Ok::<_, Failure>((token_path(&url)?, token))).transpose()?;
         if let Some((path, _)) = &token {
             entry["token"] = value(format!("${{file:{}}}", path.display()));
         }
@@ -75,6 +84,10 @@ impl Join {
             return output.json(&serde_json::json!({ "url": url, "segment": segment, "file": file.0.path }));
         }
         output.line(&format!("{url} is a parent of this gate, as {segment}"))?;
+        if let Err(why) = attempt.outcome() {
+            let look = output.paint_remark(Look::Warn, "look:");
+            output.remark(&format!("{look} {why}: the gate goes on trying; see that the parent runs and that its address is right"));
+        }
         let follows = "a running gate follows it, and `banyan status` says whether it is registered";
         output.remark(&format!("written to {}; {follows}", file.0.path.display()));
         Ok(())
@@ -86,10 +99,12 @@ impl Join {
     fn invitation(&self) -> Result<Option<JoinToken>, Failure> {
         let Some(token) = &self.token else { return Ok(None) };
         let is_bearer = |hex: &str| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit());
-        let is_cut = token.strip_prefix("banyan_").is_some_and(|rest| !is_bearer(rest)) || token.starts_with("banyan1");
+        let is_cut = token.strip_prefix("banyan_").is_some_and(|rest| !is_bearer(rest))
+            || token.starts_with("banyan1")
+            || token.trim().len() < SHORTEST_TOKEN;
         match token.parse::<JoinToken>() {
             Ok(invitation) => Ok(Some(invitation)),
-            Err(_) if is_cut || token.trim().is_empty() => Err(Failure::Usage(
+            Err(_) if is_cut => Err(Failure::Usage(
                 "this token is not whole: it is none that `banyan ca init`, `banyan ca token` or `banyan token add` printed\n  \
                  copy all of it; nothing is changed"
                     .to_owned(),
@@ -122,7 +137,8 @@ impl Leave {
         file.parents()?.retain(|parent| !is_it(parent));
         file.0.write()?;
         // It may never have had one.
-        _ = std::fs::remove_file(file.token_path(&url));
+        _ = std::fs::remove_file(token_path(&url)?);
+        _ = std::fs::remove_file(file.former_token_path(&url));
         if output.wants_json() {
             return output.json(&serde_json::json!({ "left": url, "file": file.0.path }));
         }
@@ -184,13 +200,22 @@ impl File {
         self.0.check()
     }
 
-    /// Gives the path of the token for a parent.
-    fn token_path(&self, url: &str) -> PathBuf {
-        let name: String = url.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    /// Gives the path at which earlier versions kept the token for a parent.
+    fn former_token_path(&self, url: &str) -> PathBuf {
+        let name = file_name(url);
         let directory = self.0.path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let path = directory.join(format!("parent-{name}.token"));
         std::path::absolute(&path).unwrap_or(path)
     }
+}
+
+/// Gives the path of the token for a parent: in the state directory, as the configuration may lie in a project that others read.
+fn token_path(url: &str) -> Result<PathBuf, Failure> {
+    Ok(places::state_dir()?.join("parents").join(format!("{}.token", file_name(url))))
+}
+
+fn file_name(url: &str) -> String {
+    url.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
 }
 
 fn keep(path: &Path, token: &str) -> Result<(), Failure> {

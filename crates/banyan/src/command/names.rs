@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::arguments::Place;
 use crate::asked;
+use crate::client_name::ClientName;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
@@ -15,9 +16,9 @@ use crate::threads;
 /// Shows what each tool is called for a client, in the tree, and by its server.
 #[derive(Args)]
 pub(crate) struct Names {
-    /// As this client sees them (the name it gives itself, like `claude-code`)
-    #[arg(long, value_name = "NAME")]
-    client: Option<String>,
+    /// As this client sees them: a name of `banyan connect`, or the name that another program calls itself
+    #[arg(long, value_name = "NAME", value_parser = ClientName::read)]
+    client: Option<ClientName>,
 }
 
 /// `banyan names --json`.
@@ -46,13 +47,14 @@ impl<'a> Name<'a> {
 
 impl Names {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let client = self.client.as_deref();
+        ClientName::remark(self.client.as_ref(), output);
+        let client = self.client.as_ref().map(ClientName::as_str);
         let shown = threads::wait(asked::tools(place, client, output))??;
         let names: Vec<Name<'_>> = shown.tools.iter().map(Name::of).collect();
         if output.wants_json() {
             return output.json(&Report { client, names });
         }
-        let head = ["SHOWN", "IN THE TREE", "BY ITS SERVER", "BECAUSE"].map(str::to_owned).to_vec();
+        let head = ["SHOWN", "IN THE TREE", "BY ITS SERVER", "SHOWN SO BECAUSE"].map(str::to_owned).to_vec();
         let rows =
             names.iter().map(|n| vec![printable(n.shown), printable(n.dotted), printable(n.original), output.paint(Look::Dim, n.reason)]);
         let rows: Vec<_> = std::iter::once(head).chain(rows).collect();

@@ -19,12 +19,13 @@ use crate::{document, gate, threads};
 #[derive(Args)]
 pub(crate) struct Operator {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
 enum Action {
     /// Let the holder of a key approve calls
+    #[command(visible_alias = "add")]
     Enroll {
         /// The person
         name: String,
@@ -38,6 +39,7 @@ enum Action {
     /// List the keys that count
     List,
     /// Take a key away: it approves nothing from now on
+    #[command(visible_alias = "rm")]
     Remove {
         /// Its fingerprint, or the person where that is one key only
         id: String,
@@ -48,7 +50,7 @@ impl Operator {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
         threads::wait(async {
-            match &self.action {
+            match self.action.as_ref().unwrap_or(&Action::List) {
                 Action::Enroll { name, key, principals } => {
                     let text = std::fs::read_to_string(key).map_err(|error| document::unread(key, &error))?;
                     if text.contains("PRIVATE KEY") {

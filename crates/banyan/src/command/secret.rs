@@ -14,7 +14,7 @@ use crate::{places, terminal};
 #[derive(Args)]
 pub(crate) struct Secret {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
@@ -27,6 +27,7 @@ enum Action {
     /// List the names
     List,
     /// Remove a secret
+    #[command(visible_alias = "remove")]
     Rm {
         /// Name of the secret
         name: String,
@@ -36,7 +37,7 @@ enum Action {
 impl Secret {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let store = SecretStore::in_dir(&places::state_dir()?);
-        match &self.action {
+        match self.action.as_ref().unwrap_or(&Action::List) {
             Action::Set { name } => set(&store, name, output),
             Action::List => list(&store, output),
             Action::Rm { name } => remove(&store, name, output),
@@ -68,6 +69,9 @@ fn list(store: &SecretStore, output: &Output) -> Result<(), Failure> {
     let names = store.list()?;
     if output.wants_json() {
         return output.json(&serde_json::json!({ "secrets": names }));
+    }
+    if names.is_empty() {
+        output.remark("there is no secret; `banyan secret set NAME` stores one");
     }
     names.iter().try_for_each(|n| output.line(n))
 }

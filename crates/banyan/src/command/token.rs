@@ -15,13 +15,14 @@ use crate::arguments::Place;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::similar::did_you_mean;
+use crate::turn::Turn;
 use crate::{document, gate, places, private, threads};
 
 /// Says who may call: bearer tokens, kept as hashes.
 #[derive(Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
 }
 
 #[derive(Subcommand)]
@@ -37,6 +38,7 @@ enum Action {
     /// List the names of the tokens
     List,
     /// Remove a token: its holder is refused from the next request on
+    #[command(visible_alias = "remove")]
     Rm {
         /// Name of the token
         name: String,
@@ -45,20 +47,39 @@ enum Action {
 
 impl Token {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let listing = Action::List;
+        let action = self.action.as_ref().unwrap_or(&listing);
         let path = places::config_file(place.config.as_deref())?;
         let none = || Failure::NotFound(format!("there is no banyan.toml to keep tokens in\n  {}", places::MAKE_ONE));
-        if let (None, Action::Add { name, profile }) = (&path, &self.action) {
+        if let (None, Action::Add { name, profile }) = (&path, action) {
             let path = places::config_dir()?.join(places::CONFIG_NAME);
-            add(&mut File { path: path.clone(), document: DocumentMut::new() }, name, profile.as_deref(), output)?;
+            let turn = Turn::to_edit(&path)?;
+            add(&mut File { path: path.clone(), document: DocumentMut::new(), _turn: turn }, name, profile.as_deref(), output)?;
+            tell_fileless(&path, output)?;
             return unserved::remark(&path, output);
         }
         let mut file = File::read(path.ok_or_else(none)?)?;
-        match &self.action {
+        match action {
             Action::Add { name, profile } => add(&mut file, name, profile.as_deref(), output),
             Action::List => list(&file, output),
             Action::Rm { name } => remove(&mut file, name, output),
         }
     }
+}
+
+/// Says that gates without a file know nothing of the first token: they were started before there was one.
+fn tell_fileless(path: &Path, output: &Output) -> Result<(), Failure> {
+    for gate in gate::without_file()? {
+        let look = output.paint_remark(Look::Warn, "look:");
+        output.remark(&format!(
+            "{look} the gate at {} serves {} and asks for no token: stop it with `banyan stop --gate {}`, and `banyan up` serves {}",
+            gate.url,
+            gate.serves,
+            gate.pid,
+            path.display()
+        ));
+    }
+    Ok(())
 }
 
 fn add(file: &mut File, name: &str, profile: Option<&str>, output: &Output) -> Result<(), Failure> {
@@ -97,6 +118,9 @@ fn list(file: &File, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output.json(&serde_json::json!({ "tokens": names }));
     }
+    if names.is_empty() {
+        output.remark("there is no token; `banyan token add NAME` makes one");
+    }
     names.iter().try_for_each(|n| output.line(n))
 }
 
@@ -125,13 +149,16 @@ fn remove(file: &mut File, name: &str, output: &Output) -> Result<(), Failure> {
 struct File {
     path: PathBuf,
     document: DocumentMut,
+    /// Held until the file is written.
+    _turn: Option<Turn>,
 }
 
 impl File {
     fn read(path: PathBuf) -> Result<Self, Failure> {
+        let turn = Turn::to_edit(&path)?;
         let text = std::fs::read_to_string(&path).map_err(|e| failed(&path, "read", &e))?;
         let document = document::parsed(&text, &path)?;
-        Ok(Self { path, document })
+        Ok(Self { path, document, _turn: turn })
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::arguments::Place;
 use crate::asked::AskedGate;
+use crate::client_name::ClientName;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::{printable, printable_lines};
@@ -23,9 +24,9 @@ pub(crate) struct Tools {
     /// Only the tools of these servers; or one tool, with its arguments
     #[arg(value_name = "SERVER|TOOL")]
     servers: Vec<String>,
-    /// As this client sees them (the name it gives itself, like `claude-code`)
-    #[arg(long, value_name = "NAME")]
-    client: Option<String>,
+    /// As this client sees them: a name of `banyan connect`, or the name that another program calls itself
+    #[arg(long, value_name = "NAME", value_parser = ClientName::read)]
+    client: Option<ClientName>,
     /// Only the sums
     #[arg(short, long)]
     summary: bool,
@@ -56,6 +57,7 @@ struct Sum<'a> {
 
 impl Tools {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        ClientName::remark(self.client.as_ref(), output);
         let (mut shown, one) = threads::wait(self.ask(place, output))??;
         if let Some(one) = one {
             return definition(&one, output);
@@ -72,7 +74,7 @@ impl Tools {
                 }
             }
         }
-        for line in sums(&report, self.client.as_deref()) {
+        for line in sums(&report, self.client.as_ref().map(ClientName::as_str)) {
             output.line(&line)?;
         }
         for warning in &report.warnings {
@@ -90,7 +92,7 @@ impl Tools {
     }
 
     async fn answered(&self, asked: &AskedGate) -> Result<(ToolsShape, Option<ToolDefinition>), Failure> {
-        let shown = asked.tools(self.client.as_deref()).await?;
+        let shown = asked.tools(self.client.as_ref().map(ClientName::as_str)).await?;
         let only = match self.servers.as_slice() {
             [name] if !shown.tools.iter().any(|tool| tool.mount == *name) => ToolRow::find(&shown.tools, name),
             _ => None,
@@ -169,7 +171,7 @@ fn warnings(tools: usize, ungated_by_server: usize) -> Vec<String> {
         let tools = table::counted(ungated_by_server, "tool");
         format!(
             "{tools} marked `*`: nobody is asked about calls, because the server says that they change little\n  \
-             with mode = \"unlisted\" in [gate], only tools that [mount.NAME.tools] calls mutable = false go unasked"
+             with mode = \"unlisted\" in [approvals], only tools that [mount.NAME.tools] calls mutable = false go unasked"
         )
     });
     many.into_iter().chain(word).collect()

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::arguments::Place;
 use crate::asked::AskedGate;
+use crate::client_name::ClientName;
 use crate::command::status::look;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
@@ -21,9 +22,9 @@ pub(crate) struct Tree {
     /// Only the servers, without their tools
     #[arg(short, long)]
     servers: bool,
-    /// As this client sees them (the name it gives itself, like `claude-code`)
-    #[arg(long, value_name = "NAME")]
-    client: Option<String>,
+    /// As this client sees them: a name of `banyan connect`, or the name that another program calls itself
+    #[arg(long, value_name = "NAME", value_parser = ClientName::read)]
+    client: Option<ClientName>,
 }
 
 /// `banyan tree --json`.
@@ -83,7 +84,7 @@ impl Tree {
 
     async fn fetch(&self, place: &Place, output: &Output) -> Result<GateAnswers, Failure> {
         let asked = AskedGate::find(place, output).await?;
-        let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_deref()).await?.tools };
+        let tools = if self.servers { Vec::new() } else { asked.tools(self.client.as_ref().map(ClientName::as_str)).await?.tools };
         let (url, mounts, joined) = asked.standing().await?;
         asked.finish(output).await;
         Ok(GateAnswers { url, joined, mounts, tools })

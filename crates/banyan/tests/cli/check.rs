@@ -51,3 +51,13 @@ fn a_file_that_no_gate_would_start_with_is_not_fine() {
     assert!(ran.out.is_empty() && ran.err.contains("no.pem"), "{ran:?}");
     home.run(&["up", "--listen", "127.0.0.1:0"]).exits(4);
 }
+
+#[test]
+fn programs_and_variables_that_are_missing_are_warnings() {
+    let home = Home::new();
+    home.write("banyan.toml", "[mount.a]\ncommand = 'npx -y server'\nenv = { A = '${env:NO_SUCH_VARIABLE}' }\n[mount.b]\ncommand = 'sh'\n");
+    let ran = home.run(&["check"]).exits(0);
+    assert!(ran.out.contains("NO_SUCH_VARIABLE") && ran.out.contains("behind the program into `args`"), "{}", ran.out);
+    assert!(!ran.out.contains("server b"), "{}", ran.out);
+    assert_eq!(home.run(&["check", "--strict", "--json"]).exits(1).json()["warnings"].as_array().map(Vec::len), Some(2));
+}

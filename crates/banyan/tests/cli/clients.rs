@@ -66,13 +66,13 @@ fn a_client_is_connected_and_gets_its_file_back_to_the_byte() {
     assert!(refused.err.contains("`--yes` moves them") && !refused.err.contains("hunter2"), "{}", refused.err);
     assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
 
-    let report = home.run(&["connect", "cursor", "--yes", "--json"]).exits(0).json();
+    let report = home.run(&["connect", "cursor", "--yes", "--without-gate", "--json"]).exits(0).json();
     assert_eq!((&report["changed"], &report["moved"]), (&true.into(), &json!(["my-files", "web"])));
     assert!(home.read(".cursor/mcp.json").contains("\"banyan\": {\n      \"url\": \"http://127.0.0.1:7411/mcp\""));
     assert!(home.read(".config/banyan/banyan.toml").contains("[mount.my-files]"));
     assert!(home.run(&["connect", "cursor"]).exits(0).out.contains("is connected already"));
     home.run(&["disconnect", "cursor"]).exits(0);
-    let connected = home.run(&["connect", "cursor", "--yes"]).exits(0);
+    let connected = home.run(&["connect", "cursor", "--yes", "--without-gate"]).exits(0);
     assert!(
         connected.err.contains("no gate runs at http://127.0.0.1:7411/mcp") && connected.err.contains("banyan up"),
         "{}",
@@ -86,13 +86,38 @@ fn a_client_is_connected_and_gets_its_file_back_to_the_byte() {
 }
 
 #[test]
+fn no_client_is_emptied_while_no_gate_would_answer() {
+    let home = home();
+    let refused = home.run(&["connect", "cursor", "--yes"]).exits(4);
+    assert!(refused.err.contains("`banyan service install`") && refused.err.contains("`--without-gate`"), "{}", refused.err);
+    assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
+    assert!(!home.path().join(".config").exists());
+    home.run(&["connect", "cursor", "--yes", "--stdio"]).exits(0);
+}
+
+#[test]
+fn a_connection_tells_what_stays_behind() {
+    let home = Home::new();
+    let server =
+        r#"{"time": {"command": "sh", "env": {"API_KEY": "hunter2"}}, "sentry": {"type": "http", "url": "https://s.example/mcp"}}"#;
+    let elsewhere = r#"{"/elsewhere": {"mcpServers": {"git": {"command": "git"}}}}"#;
+    home.write(".claude.json", &format!(r#"{{"mcpServers": {server}, "projects": {elsewhere}}}"#));
+    home.write(".claude/settings.json", r#"{"permissions": {"allow": ["mcp__time__get_current_time"]}}"#);
+    let told = home.run(&["connect", "claude-code", "--yes", "--without-gate"]).exits(0).err;
+    for part in ["servers of other projects stay", "`mcp__banyan__time__…`", "time: env API_KEY", "`banyan auth sentry`"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
 fn a_dry_run_changes_nothing_and_a_kept_server_stays() {
     let home = home();
     assert!(home.run(&["connect", "cursor", "--dry-run"]).exits(0).err.contains("+    \"banyan\""));
     assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
     assert!(!home.path().join(".config").exists());
 
-    home.run(&["connect", "cursor", "--yes", "--keep", "web"]).exits(0);
+    home.run(&["connect", "cursor", "--yes", "--without-gate", "--keep", "web"]).exits(0);
     let text = home.read(".cursor/mcp.json");
     assert!(text.contains("\"web\"") && text.contains("\"banyan\"") && !text.contains("My Files"), "{text}");
 }
@@ -109,7 +134,7 @@ fn a_client_of_a_gate_with_tokens_sends_its_own() {
     let home = home();
     home.write("banyan.toml", "");
     home.run(&["token", "add", "cursor"]).exits(0);
-    let ran = home.run(&["connect", "cursor", "--yes"]).exits(0);
+    let ran = home.run(&["connect", "cursor", "--yes", "--without-gate"]).exits(0);
     assert!(ran.err.contains("BANYAN_TOKEN"), "{}", ran.err);
     assert!(home.read(".cursor/mcp.json").contains("Bearer ${env:BANYAN_TOKEN}"));
 }

@@ -16,6 +16,7 @@ mod offline;
 mod policy;
 mod room;
 mod servers;
+mod service;
 mod serving;
 mod shapes;
 mod signing;

@@ -78,6 +78,33 @@ fn with_json_a_failure_is_json_too() {
 }
 
 #[test]
+fn with_json_a_mistake_on_the_command_line_is_json_too() {
+    for words in [&["nope", "--json"][..], &["--json", "call"], &["status", "--json", "--nope"]] {
+        let failure = Home::new().run(words).exits(2).failure();
+        assert_eq!(failure["error"]["kind"], "usage", "{words:?}: {failure}");
+    }
+}
+
+#[test]
+fn help_begins_with_the_first_steps() {
+    let help = Home::new().run(&["--help"]).exits(0).out;
+    let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}: {help}"));
+    assert!(at("Start here:") < at("\n  up ") && at("\n  up ") < at("\n  connect ") && at("\n  connect ") < at("Examples:"));
+    let unknown = Home::new().run(&["foo"]).exits(2).err;
+    assert!(unknown.contains("there is no command `foo`") && !unknown.contains("room"), "{unknown}");
+}
+
+#[test]
+fn a_noun_alone_lists_what_there_is() {
+    let home = Home::new();
+    home.write("banyan.toml", "");
+    assert!(home.run(&["token"]).exits(0).err.contains("banyan token add NAME"));
+    home.run(&["token", "add", "ci"]).exits(0);
+    assert_eq!(home.run(&["token"]).exits(0).out, "ci\n");
+    home.run(&["token", "remove", "ci"]).exits(0);
+}
+
+#[test]
 fn completions_exist_for_every_shell() {
     let home = Home::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {

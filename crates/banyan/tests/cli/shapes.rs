@@ -96,7 +96,7 @@ fn without_a_gate() -> Vec<(String, Value)> {
         ("join", &["join", "https://root.example", "--segment", "edge"], 0),
         ("leave", &["leave", "https://root.example"], 0),
         ("secret list", &["secret", "list"], 0),
-        ("connect", &["connect", "cursor", "--yes", "--config", "new.toml"], 0),
+        ("connect", &["connect", "cursor", "--yes", "--without-gate", "--config", "new.toml"], 0),
         ("disconnect", &["disconnect", "cursor"], 0),
         ("device import", &["device", "import", "hosts.ini", "--write", "--config", "devices.toml"], 0),
         ("device list", &["device", "list", "--config", "devices.toml"], 0),

@@ -80,7 +80,7 @@ fn what_takes_the_place_of_a_file_is_on_the_disk_before_and_its_name_afterwards(
     gate.until("settled");
     home.run(&["call", "shell.say_hello"]).exits(0);
     gate.end();
-    home.run(&["connect", "cursor", "--yes"]).exits(0);
+    home.run(&["connect", "cursor", "--yes", "--without-gate"]).exits(0);
     home.run(&["ca", "init", "--name", "gate.example.com"]).exits(0);
     let put = put(&home);
     for name in ["banyan.toml", ".cursor/mcp.json", ".local/state/banyan/ca/ca.key"] {

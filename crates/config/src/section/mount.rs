@@ -21,7 +21,7 @@ impl Section for MountSection {
     const MOUNTS: Option<&'static str> = Some("mount");
 
     fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
-        config.mounts.extend(reading.mounts(&form.mount));
+        config.mounts.extend(reading.mounts(form));
     }
 
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {

@@ -151,6 +151,40 @@ fn a_disabled_mount_is_left_out_but_still_checked() {
 }
 
 #[test]
+fn approvals_are_read_under_their_former_name_and_never_under_both() {
+    let named = |section: &str| read(&format!("[{section}]\nmode = \"mutable\"")).gate;
+    assert!(named("approvals").is_some() && named("approvals") == named("gate"));
+    assert!(refused("[approvals]\nmode = \"mutable\"\n[gate]\nmode = \"off\"").contains("former name of `[approvals]`"));
+}
+
+#[test]
+fn variables_named_at_the_top_pass_to_every_program() {
+    let config = read("pass_env = [\"AWS_*\"]\n[mount.a]\ncommand = \"x\"\npass_env = [\"B\"]\n[mount.b]\nurl = \"http://h/mcp\"");
+    let passed = config.mounts.values().map(|mount| match &mount.transport {
+        Transport::Stdio(process) => process.pass_env.clone(),
+        Transport::Family(_) | Transport::Http(_) | Transport::Sse(_) => Vec::new(),
+    });
+    assert_eq!(passed.collect::<Vec<_>>(), [vec!["B".to_owned(), "AWS_*".to_owned()], vec![]]);
+}
+
+#[test]
+fn mistakes_of_form_and_of_meaning_are_told_in_one_round() {
+    let text = "[mount.a]\ncommand = \"x\"\ntimeout = \"5 minutes\"\nstart_timeout = 30\n\
+                [mount.b]\nurl = \"ftp://x\"\ntransport = \"smoke\"\n[mount.c]\ncomand = \"y\"\n";
+    let told = refused(text);
+    for part in ["5 minutes", "start_timeout", "ftp://x", "smoke", "did you mean `command`?"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(!told.contains("neither `command` nor `url`"), "a mistake that follows from another: {told}");
+}
+
+#[test]
+fn a_clients_file_is_known_as_such() {
+    let told = refused("{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
+    assert!(told.contains("this is JSON") && told.contains("banyan import FILE --write"), "{told}");
+}
+
+#[test]
 fn profiles_keep_the_order_of_the_file() {
     let config = read("[profile.z]\nsearch = \"never\"\n[profile.a]\nsearch = 7\n[profile.m]\nnames = \"dotted\"");
     let found: Vec<_> = config.profiles.iter().map(|profile| (&*profile.name, profile.search)).collect();
@@ -396,7 +430,7 @@ fn what_would_not_protect_is_refused() {
 }
 
 /// Every key at the top with a value other than the default.
-const EACH: [(&str, &str); 24] = [
+const EACH: [(&str, &str); 26] = [
     ("listen", "listen = \"127.0.0.1:1\""),
     ("allowed_hosts", "allowed_hosts = [\"a.example\"]"),
     (
@@ -412,7 +446,9 @@ const EACH: [(&str, &str); 24] = [
     ("budget", "[budget.a]\nmax_calls_per_minute = 1"),
     ("limits", "[limits]\ncalls = 1"),
     ("mount", "[mount.a]\ncommand = \"x\""),
+    ("approvals", "[approvals]"),
     ("gate", "[gate]"),
+    ("pass_env", "pass_env = [\"A\"]\n[mount.a]\ncommand = \"x\""),
     ("pins", "[pins]\nmode = \"hold\""),
     ("registry", "[registry]"),
     ("rooms", "[rooms]\nopen = true"),

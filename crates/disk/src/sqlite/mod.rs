@@ -72,6 +72,18 @@ pub(crate) fn exists(dir: &Path) -> bool {
     dir.join(NAME).exists()
 }
 
+/// Copies the store in `dir` into the new file `to`, whole and at one moment, also while gates write. `false`: there is no store.
+///
+/// # Errors
+/// When the store can't be read, or the copy can't be written.
+pub fn snapshot(dir: &Path, to: &Path) -> Result<bool, StoreError> {
+    if !exists(dir) {
+        return Ok(false);
+    }
+    let copied = open(dir).and_then(|(store, _)| Ok(store.execute("VACUUM INTO ?1", [to.to_string_lossy()])?));
+    copied.map(|_| true).map_err(StoreError::from)
+}
+
 /// Longest wait for another process that writes, in milliseconds.
 const PATIENCE: i32 = 30_000;
 /// Pause between two tries of a process that waits for the store.

@@ -28,7 +28,7 @@ const TERM: Duration = Duration::from_secs(3);
 const ENDLESS: usize = 4;
 
 /// Environment variables passed on to every child.
-const PASSED: [&str; 22] = [
+const PASSED: [&str; 36] = [
     "PATH",
     "HOME",
     "LANG",
@@ -51,7 +51,24 @@ const PASSED: [&str; 22] = [
     "PATHEXT",
     "ComSpec",
     "NVM_DIR",
+    "ALL_PROXY",
+    "all_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
 ];
+
+/// Longest name of a variable looked for in a process's last words.
+const LONGEST_NAME: usize = 64;
 
 /// Starts the process; the error says why it could not be started and what to do.
 pub fn start(
@@ -65,6 +82,7 @@ pub fn start(
     let (Some(stdin), Some(stdout), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
         return Err("its standard streams could not be opened".into());
     };
+    stderr.begin();
     let (incoming_tx, incoming) = mpsc::channel(256);
     let (outgoing, outgoing_rx) = mpsc::channel(256);
     let (close, ended) = (CancellationToken::new(), CancellationToken::new());
@@ -88,9 +106,7 @@ fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> 
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).env_clear();
     for (name, value) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        let passed = PASSED.iter().copied().chain(process.pass_env.iter().map(String::as_str)).any(|p| Glob::new(p).matches(&text));
-        if passed {
+        if passes(process, &name.to_string_lossy()) {
             command.env(&name, value);
         }
     }
@@ -103,6 +119,23 @@ fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> 
     #[cfg(unix)]
     command.process_group(0);
     Ok(command)
+}
+
+/// Checks if a variable of the gate reaches the process.
+fn passes(process: &Process, name: &str) -> bool {
+    PASSED.iter().copied().chain(process.pass_env.iter().map(String::as_str)).any(|pattern| Glob::new(pattern).matches(name))
+}
+
+/// Remedy for a process whose last words name a variable that the gate has and the process lacks.
+pub(super) fn withheld(process: &Process, words: &[String]) -> Option<String> {
+    let is_name = |text: &&str| {
+        let is_variable = text.contains('_') && text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        text.len() <= LONGEST_NAME && is_variable
+    };
+    let lacks = |name: &&str| !process.env.contains_key(*name) && !passes(process, name) && std::env::var_os(name).is_some();
+    let words = words.iter().flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')));
+    let name = words.filter(is_name).find(lacks)?;
+    Some(format!("`{name}` is set for the gate and does not reach the server: pass_env = [\"{name}\"] passes the variable on"))
 }
 
 fn cannot_start(process: &Process, error: &std::io::Error) -> String {
@@ -296,5 +329,14 @@ mod tests {
         let is_meant = |name: &&str| PASSED.iter().chain(&["OWN", "CARGO_PKG_NAME"]).any(|one| Glob::new(one).matches(name));
         assert!(names.iter().all(is_meant), "{names:?}");
         assert!(["OWN", "CARGO_PKG_NAME", "PATH"].iter().all(|name| names.contains(name)), "{names:?}");
+    }
+
+    #[test]
+    fn a_withheld_variable_in_the_last_words_is_named_with_its_remedy() {
+        let mut process = Process { command: "x".into(), args: vec![], env: [].into(), pass_env: vec![], cwd: None, shared: None };
+        let words = ["KeyError: 'CARGO_MANIFEST_DIR', NO_SUCH_VARIABLE".to_owned()];
+        assert!(withheld(&process, &words).unwrap().contains("pass_env = [\"CARGO_MANIFEST_DIR\"]"));
+        process.pass_env.push("CARGO_*".into());
+        assert_eq!(withheld(&process, &words), None);
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::Era;
 use bytes::Bytes;
+use config::resolved::Transport;
 use mcp_proto::catalog::{Kind, Page, list_params};
 use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::Answer;
@@ -20,6 +21,7 @@ use crate::upstream::listening;
 use crate::upstream::listening::StandingStream;
 use crate::upstream::pages;
 use crate::upstream::pages::Pages;
+use crate::upstream::process;
 use call::judge::pins;
 use call::judge::pins::role::role_of;
 use call::tree::catalog::Catalog;
@@ -326,11 +328,15 @@ fn fall(mount: &Mount, why: &UpstreamError, wait: Duration, grace: &mut Grace) {
     }
 }
 
-/// Last words of the process on its standard error, if any.
+/// The telling line of the process on its standard error, if any, and the remedy for a variable that did not reach the process.
 fn written_last(mount: &Mount) -> Option<String> {
-    let lines = mount.connections.stderr.lines();
-    let last: Vec<&str> = lines.iter().rev().take(3).rev().map(String::as_str).collect();
-    (!last.is_empty()).then(|| last.join(" | "))
+    let stderr = &mount.connections.stderr;
+    let telling = stderr.telling()?;
+    let withheld = match &mount.config.transport {
+        Transport::Stdio(process) => process::withheld(process, &stderr.lines_of_run()),
+        Transport::Family(_) | Transport::Http(_) | Transport::Sse(_) => None,
+    };
+    Some(withheld.into_iter().fold(telling, |telling, remedy| format!("{telling}; {remedy}")))
 }
 
 /// Doubles the wait, with a spread by name, so that many mounts of a broken host do not return together.

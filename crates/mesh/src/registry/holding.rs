@@ -8,7 +8,7 @@ use banyan_model::Segment;
 use config::resolved;
 use mcp_proto::catalog::Kind;
 use mesh_proto::id::SessionKey;
-use mesh_proto::namespace::{self, Namespace, Part};
+use mesh_proto::namespace::{self, Namespace, Part, Tool, WithholdReason};
 use mesh_proto::parent::{Parent, Target};
 use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -210,9 +210,20 @@ fn published(fetched: &FetchedLists, segment: &Segment, namespace: &Namespace, p
     });
     let withheld = all - catalog.tools.len();
     if withheld > 0 {
-        catalog.notes.push(format!("{withheld} of its tools are not shown: {}", reasons(part)));
+        let verb = if withheld == 1 { "is" } else { "are" };
+        catalog.notes.push(format!("{withheld} of its tools {verb} not shown: {}{}", reasons(part), remedy(part)));
     }
     catalog
+}
+
+/// The cure for tools that nobody may change things with, where some are withheld for that.
+fn remedy(part: Option<&Arc<Part>>) -> &'static str {
+    let is_unproved = |tool: &Tool| tool.withheld() == Some(WithholdReason::AuthorityRequired);
+    if !part.is_some_and(|part| part.tools().iter().any(is_unproved)) {
+        return "";
+    }
+    ". Tools that change something need a proved authority: join over TLS with a certificate (`banyan ca init` at the parent), or set \
+     `proof = \"never\"` in [registry] at the parent"
 }
 
 fn reasons(part: Option<&Arc<Part>>) -> String {

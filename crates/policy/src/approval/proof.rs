@@ -58,7 +58,7 @@ pub enum Wrong {
     #[error("the token is not good yet (`nbf`): check the clocks of both machines")]
     Early,
     /// A token of somebody nobody here knows.
-    #[error("the token's issuer (`iss`) is no approval service of this gate: name it in `[gate.service.NAME]`")]
+    #[error("the token's issuer (`iss`) is no approval service of this gate: name it in `[approvals.service.NAME]`")]
     Issuer,
     /// A key nobody here knows.
     #[error("the key is nobody's who may approve here: `banyan operator enroll NAME --key FILE` makes it so")]

@@ -1,5 +1,6 @@
 //! The counters, read back from the text of a scrape. Not measured here: how fast they are.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::*;
@@ -98,6 +99,32 @@ fn a_mount_shows_one_state_its_restarts_bytes_drops_and_tools() {
         ("banyan_mount_tools{mount=\"m\"}", 7.0),
     ] {
         assert_eq!(value(&text, series), expected, "{series}");
+    }
+}
+
+#[test]
+fn each_series_of_dashboard_alerts_and_documentation_exists() {
+    let metrics = Metrics::new();
+    let mount = metrics.mount("m");
+    mount.set_state(MountState::Ready);
+    mount.restarted();
+    for side in [Side::Server, Side::Client] {
+        drop(metrics.session(side, Transport::Tcp, ProtocolVersion::of("2025-11-25")));
+    }
+    let text = metrics.encode();
+    let families: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    for file in ["packaging/grafana/banyan.json", "packaging/prometheus/banyan.rules.yml", "docs/observability.md"] {
+        let page = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
+        let words = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let series: BTreeSet<&str> = words.filter(|word| word.starts_with("banyan_") || word.starts_with("mcp_")).collect();
+        let labels = ["mcp_method_name", "mcp_protocol_version"];
+        let ends = ["_bucket", "_count", "_sum", "_total", "_info"];
+        let is_known = |name: &str| {
+            labels.contains(&name) || families.contains(name) || ends.iter().any(|end| name.strip_suffix(end).is_some_and(|name| families.contains(name)))
+        };
+        let unknown: Vec<&&str> = series.iter().filter(|name| !is_known(name) && **name != "banyan_").collect();
+        assert!(series.len() > 5 && unknown.is_empty(), "{file}: {unknown:?} of {families:?}");
     }
 }
 

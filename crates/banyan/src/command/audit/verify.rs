@@ -68,8 +68,11 @@ impl Verify {
             return Err(Failure::Failed(text));
         }
         if self.key.is_none() && self.seen.is_empty() && !output.wants_json() {
-            let text = "whoever has the key could have written all of it anew: `--key` and `--seen`, kept elsewhere, would show that";
+            let text = "a holder of the signing key can write a whole record anew: a copy of the key (`--key`) and a checkpoint (`--seen`) kept elsewhere show that";
             output.remark(&output.paint_remark(Look::Dim, text));
+        }
+        if !output.wants_json() {
+            output.line(&output.paint(Look::Good, "the record is sound"))?;
         }
         Ok(())
     }

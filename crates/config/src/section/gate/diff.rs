@@ -5,5 +5,5 @@ use crate::resolved::Config;
 
 /// Lists the differences of the section.
 pub(super) fn changes(old: &Config, new: &Config) -> Vec<Change> {
-    diff::value("gate", old.gate != new.gate).into_iter().collect()
+    diff::value("approvals", old.gate != new.gate).into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! The form of `[gate]`: calls that wait for approval, and receivers of news. Checks no text.
+//! The form of `[approvals]`: calls that wait for approval, and receivers of news. Checks no text.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,15 @@ use serde::Deserialize;
 
 use crate::file::At;
 
-/// The key of approvals.
+/// The keys of approvals.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct GateForm {
     /// Calls that wait for somebody to agree. Without the section, no call waits by the word of this gate.
-    pub gate: Option<Gate>,
+    pub approvals: Option<Gate>,
+    /// The former name of `[approvals]`, which is still read.
+    #[schemars(extend("deprecated" = true))]
+    pub gate: Option<At<Gate>>,
 }
 
 /// Calls that wait for somebody to agree, and receivers of news about them.

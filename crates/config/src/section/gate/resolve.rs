@@ -1,4 +1,4 @@
-//! Resolves `[gate]`, and reads the files with the keys of services. Parses no key, and fetches no secret.
+//! Resolves `[approvals]`, and reads the files with the keys of services. Parses no key, and fetches no secret.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl FileReading<'_> {
     }
 
     fn webhook(&mut self, webhook: &file::Webhook) -> Option<Webhook> {
-        let secret = self.secret(&webhook.secret, "gate.webhook.secret");
+        let secret = self.secret(&webhook.secret, "approvals.webhook.secret");
         Some(Webhook { url: self.address(&webhook.url)?, secret })
     }
 }

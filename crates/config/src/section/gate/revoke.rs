@@ -9,7 +9,10 @@ use crate::revoked::{at, is_path};
 
 /// Keeps services with the same entry in the refused file.
 pub(super) fn keep(gate: &mut Option<Arc<Gate>>, file: &Value) {
-    let is_kept = |one: &ApprovalService| at(file, &["gate", "service", &one.name]).is_some_and(|entry| is_service(one, entry));
+    let named = |section: &str, name: &str| at(file, &[section, "service", name]).cloned();
+    let is_kept = |one: &ApprovalService| {
+        named("approvals", &one.name).or_else(|| named("gate", &one.name)).is_some_and(|entry| is_service(one, &entry))
+    };
     if gate.as_ref().is_some_and(|gate| !gate.services.iter().all(is_kept)) {
         gate.as_mut().map(Arc::make_mut).into_iter().for_each(|gate| gate.services.retain(is_kept));
     }

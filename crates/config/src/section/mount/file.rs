@@ -11,10 +11,13 @@ use super::tool::Tool;
 use crate::file::At;
 use crate::section::trust::file::MountTls;
 
-/// The key of the servers.
+/// The keys of the servers.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub(crate) struct MountForm {
+    /// Names of Banyan's own variables to pass on to every program, besides those of `pass_env` in its section; `*` stands for any text.
+    #[schemars(example = ["AWS_*"])]
+    pub pass_env: Vec<At<String>>,
     /// The servers behind the gate, by the name in front of their tools: 1 to 63 of a-z, 0-9, `_` and `-`.
     #[schemars(extend("propertyNames" = { "pattern": "^[a-z0-9_-]{1,63}$" }))]
     pub mount: BTreeMap<At<String>, Mount>,

@@ -18,12 +18,16 @@ use crate::secret::SecretRef;
 use crate::suggest;
 
 impl FileReading<'_> {
-    pub(super) fn mounts(&mut self, mounts: &BTreeMap<At<String>, file::Mount>) -> BTreeMap<Segment, Arc<Mount>> {
+    pub(super) fn mounts(&mut self, form: &file::MountForm) -> BTreeMap<Segment, Arc<Mount>> {
         let mut found = BTreeMap::new();
-        for (name, mount) in mounts {
+        let passed = self.globs(&form.pass_env);
+        for (name, mount) in &form.mount {
             let segment = self.segment(name, "mount");
             let lowered = self.mount(name, &segment, mount);
-            if let (Some(lowered), false) = (lowered, mount.disabled) {
+            if let (Some(mut lowered), false) = (lowered, mount.disabled) {
+                if let Transport::Stdio(process) = &mut lowered.transport {
+                    process.pass_env.extend(passed.iter().cloned());
+                }
                 found.insert(segment, Arc::new(lowered));
             }
         }
