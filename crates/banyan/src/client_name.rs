@@ -28,7 +28,7 @@ impl ClientName {
         }
         let near = did_you_mean(name, Client::ALL.iter().map(|client| client.id()));
         let ids: Vec<&str> = Client::ALL.iter().map(|client| client.id()).collect();
-        let look = output.paint_remark(Look::Warn, "look:");
+        let look = output.paint_remark(Look::Warn, "warning:");
         output.remark(&format!(
             "{look} no known client calls itself `{name}`: shown is the view of any other client{near}\n  known are {}",
             ids.join(", ")
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_connect_stands_for_the_name_of_the_program() {
+    fn a_name_of_connect_stands_for_the_programs_own() {
         let read = |text: &str| ClientName::read(text).unwrap().0;
         assert_eq!(
             (read("claude-desktop"), read("vscode"), read("my-agent")),

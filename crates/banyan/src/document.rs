@@ -228,6 +228,6 @@ mod tests {
         assert!(!left.contains("# Of b.") && left.starts_with("# The gate"), "{left}");
         let left = without(text, "c");
         assert!(left.contains("# Group two.") && !left.contains("# Of c."), "{left}");
-        assert_eq!(without("# Head.\n[mount.a]\ncommand = 'x'\n", "a"), "# Head.\n");
+        assert_eq!(without("# Head.\n[mount.a]\ncommand = 'x'\n", "a").trim_end(), "# Head.");
     }
 }

@@ -165,14 +165,29 @@ fn listening(url: &str, serves: &str, (servers, rooms): (usize, usize), output: 
     let mounted =
         if rooms == 0 { counted(servers, "server") } else { format!("{} and {}", counted(servers, "server"), counted(rooms, "room")) };
     let client = serde_json::json!({ "mcpServers": { "banyan": { "type": "http", "url": url } } });
-    vec![
+    [
         format!("{}  {}", output.paint(Look::Strong, url), output.paint(Look::Dim, &format!("{mounted} from {}", printable(serves)))),
         String::new(),
         "Clients connect with".to_owned(),
         format!("  {client}"),
         "or `banyan connect CLIENT` writes that into a client's own file.".to_owned(),
-        String::new(),
+        "`banyan console` opens the console in a browser.".to_owned(),
     ]
+    .into_iter()
+    .chain(elsewhere(url))
+    .chain([String::new()])
+    .collect()
+}
+
+/// A line for a gate that listens on all addresses, none of which a client can use as it stands.
+fn elsewhere(url: &str) -> Option<String> {
+    let rest = ["://0.0.0.0:", "://[::]:"].iter().find_map(|all| url.split_once(all))?;
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    Some(format!(
+        "Other machines reach the gate at {}://{machine}:{}, with `Authorization: Bearer TOKEN` or a certificate.",
+        rest.0,
+        printable(rest.1)
+    ))
 }
 
 fn parent<'a>(url: &str, state: &str, segment: &str, why: impl Iterator<Item = &'a String>, output: &Output) -> Vec<String> {

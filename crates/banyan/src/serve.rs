@@ -53,7 +53,7 @@ pub(crate) async fn serve(plan: Plan, manner: Manner, workers: Workers, output: 
     let state_dir = places::state_dir()?;
     disk::check(&plan.config, &state_dir).map_err(|why| Failure::Failed(why.to_string()))?;
     if let Some(why) = config::exposed(plan.config.listen, &plan.config) {
-        output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "look:")));
+        output.remark(&format!("{} {why}", output.paint_remark(Look::Warn, "warning:")));
     }
     if plan.config.mounts.len() > MANY {
         files::raise_limit();

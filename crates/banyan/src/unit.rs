@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_character_of_a_path_or_a_variable_has_a_meaning_of_its_own() {
+    fn no_character_has_a_meaning_of_its_own() {
         let env = [("PATH".to_owned(), "/a b:/50%\"\\".to_owned())];
         let gate = ServedGate { program: Path::new("/opt/my $tools/banyan"), config: Path::new("/etc/a&b/<banyan>.toml"), env: &env };
         let unit = gate.user_unit();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_of_a_machine_may_write_its_state_and_nothing_else() {
+    fn the_gate_of_a_machine_may_write_its_state() {
         let unit = ServedGate { program: Path::new("/b"), config: Path::new("/c"), env: &[] }.system_unit();
         for line in ["User=banyan", "ProtectSystem=strict", "ProtectHome=yes", "NoNewPrivileges=yes", "StateDirectory=banyan"] {
             assert!(unit.lines().any(|one| one == line), "{line}");

@@ -149,7 +149,7 @@ fn revoke(dir: &Path, name: &str, output: &Output) -> Result<(), Failure> {
         let holders: Vec<String> = ledger.certificates().filter(|one| !one.revoked).map(|one| one.name.to_string()).collect();
         let holders = if holders.is_empty() { "nobody has one".to_owned() } else { format!("holders are {}", holders.join(", ")) };
         return Err(Failure::NotFound(format!(
-            "nobody has a certificate for `{name}`: {holders}\n  a certificate has the name of its holder, which is not always the segment in the tree"
+            "nobody has a certificate for `{name}`: {holders}\n  `banyan ca list` shows all; a certificate has the name of its holder, and not always the segment of the tree"
         )));
     }
     if output.wants_json() {

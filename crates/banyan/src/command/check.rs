@@ -104,7 +104,7 @@ fn fine(file: &Path, config: &Config, warnings: &[Finding], output: &Output) -> 
     }
     warnings.iter().try_for_each(|warning| doctor::print(warning, output))?;
     for notice in config::notices(config) {
-        output.remark(&format!("{} {}", output.paint_remark(Look::Warn, "look:"), printable(&notice)));
+        output.remark(&format!("{} {}", output.paint_remark(Look::Warn, "warning:"), printable(&notice)));
     }
     Ok(())
 }

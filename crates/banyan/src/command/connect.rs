@@ -106,7 +106,7 @@ impl Connect {
         }
         self.tell(&plan, &moved, &machine, output)?;
         if !plan.is_nothing() && !output.wants_json() {
-            left.iter().for_each(|line| output.remark(&format!("{} {line}", output.paint_remark(Look::Warn, "look:"))));
+            left.iter().for_each(|line| output.remark(&format!("{} {line}", output.paint_remark(Look::Warn, "warning:"))));
         }
         Ok(())
     }

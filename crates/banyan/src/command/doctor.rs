@@ -149,7 +149,7 @@ pub(super) fn print(finding: &Finding, output: &Output) -> Result<(), Failure> {
     let mark = match finding.level {
         Level::Ok => output.paint(Look::Good, "ok      "),
         Level::Problem => output.paint(Look::Bad, "broken  "),
-        Level::Warning => output.paint(Look::Warn, "look    "),
+        Level::Warning => output.paint(Look::Warn, "warning "),
     };
     let indented = |text: &str| text.replace('\n', "\n          ");
     output.line(&format!("{mark}  {}: {}", finding.subject, indented(&finding.message)))?;

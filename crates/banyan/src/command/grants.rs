@@ -168,7 +168,7 @@ impl Add {
             )));
         }
         if self.terms.arguments.is_empty() && !self.terms.any_other {
-            let look = output.paint_remark(Look::Warn, "look:");
+            let look = output.paint_remark(Look::Warn, "warning:");
             output.remark(&format!("{look} the grant lets through calls without arguments only; `--any-other` lets arguments be there"));
         }
         proposed.sign(gate, self.key.as_deref(), self.yes, output).await?;

@@ -85,7 +85,7 @@ impl Join {
         }
         output.line(&format!("{url} is a parent of this gate, as {segment}"))?;
         if let Err(why) = attempt.outcome() {
-            let look = output.paint_remark(Look::Warn, "look:");
+            let look = output.paint_remark(Look::Warn, "warning:");
             output.remark(&format!("{look} {why}: the gate goes on trying; see that the parent runs and that its address is right"));
         }
         let follows = "a running gate follows it, and `banyan status` says whether it is registered";

@@ -61,7 +61,7 @@ impl Restore {
             output.remark(&format!("the configuration is {}", config.display()));
         }
         if list.state != state {
-            let look = output.paint_remark(Look::Warn, "look:");
+            let look = output.paint_remark(Look::Warn, "warning:");
             output.remark(&format!(
                 "{look} the state lay in {} and lies in {} now: paths in banyan.toml that name the old place need a change",
                 list.state.display(),

@@ -70,7 +70,7 @@ impl Token {
 /// Says that gates without a file know nothing of the first token: they were started before there was one.
 fn tell_fileless(path: &Path, output: &Output) -> Result<(), Failure> {
     for gate in gate::without_file()? {
-        let look = output.paint_remark(Look::Warn, "look:");
+        let look = output.paint_remark(Look::Warn, "warning:");
         output.remark(&format!(
             "{look} the gate at {} serves {} and asks for no token: stop it with `banyan stop --gate {}`, and `banyan up` serves {}",
             gate.url,

@@ -78,7 +78,7 @@ fn with_json_a_failure_is_json_too() {
 }
 
 #[test]
-fn with_json_a_mistake_on_the_command_line_is_json_too() {
+fn with_json_a_wrong_command_line_is_json_too() {
     for words in [&["nope", "--json"][..], &["--json", "call"], &["status", "--json", "--nope"]] {
         let failure = Home::new().run(words).exits(2).failure();
         assert_eq!(failure["error"]["kind"], "usage", "{words:?}: {failure}");

@@ -44,7 +44,7 @@ fn systemd_finds_no_fault_with_either_unit() {
 }
 
 #[test]
-fn a_service_of_others_and_a_missing_configuration_are_refused() {
+fn a_service_of_others_is_refused() {
     let home = Home::new();
     assert!(home.run(&["service", "install", "--no-start"]).exits(3).err.contains("banyan add NAME"));
     home.write("banyan.toml", "# none\n");
@@ -54,7 +54,7 @@ fn a_service_of_others_and_a_missing_configuration_are_refused() {
 }
 
 #[test]
-fn a_gate_tells_its_service_manager_when_it_is_ready_and_when_it_ends() {
+fn a_gate_tells_its_service_manager_of_both_ends() {
     let mut home = home_with_server();
     let socket = home.path().join("notify");
     let manager = UnixDatagram::bind(&socket).expect("a socket");
@@ -76,7 +76,7 @@ fn a_gate_tells_its_service_manager_when_it_is_ready_and_when_it_ends() {
 fn a_backup_comes_back_whole_and_overwrites_nothing() {
     let home = home_with_server();
     home.write("policy.cedar", "permit (principal, action, resource);\n");
-    home.write("banyan.toml", &format!("policy = 'policy.cedar'\n{}", home.read("banyan.toml")));
+    home.write("banyan.toml", &format!("policy = {{ file = 'policy.cedar' }}\n{}", home.read("banyan.toml")));
     let gate = Gate::up(&home, &[]);
     home.run(&["call", "shell.fail"]).exits(5);
     home.run(&["backup", "kept.tar"]).exits(0);

@@ -161,13 +161,13 @@ fn a_changed_configuration_is_told_and_a_bad_one_changes_nothing() {
 #[test]
 fn the_keys_of_an_approval_service_are_read_again_when_their_file_changes() {
     let home = home_with_server();
-    let service = "[gate.service.desk]\nissuer = 'https://desk.example'\naudience = 'https://gate.example'\nkeys = 'desk.pem'\n";
+    let service = "[approvals.service.desk]\nissuer = 'https://desk.example'\naudience = 'https://gate.example'\nkeys = 'desk.pem'\n";
     home.write("banyan.toml", &format!("{}\n{service}", home.read("banyan.toml")));
     let mut gate = Gate::up(&home, &[]);
     gate.until("settled");
     for keys in ["-----BEGIN PUBLIC KEY-----\n", ""] {
         home.write("desk.pem", keys);
-        assert_eq!(gate.until("reloaded")["changes"], json!(["~ gate"]));
+        assert_eq!(gate.until("reloaded")["changes"], json!(["~ approvals"]));
     }
     gate.end().exits(0);
 }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_an_earlier_run_tell_nothing_of_the_present_one() {
+    fn lines_of_an_earlier_run_tell_nothing() {
         let stderr = Stderr::default();
         stderr.push("Error: an old one");
         stderr.begin();

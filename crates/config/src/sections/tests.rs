@@ -151,7 +151,7 @@ fn a_disabled_mount_is_left_out_but_still_checked() {
 }
 
 #[test]
-fn approvals_are_read_under_their_former_name_and_never_under_both() {
+fn approvals_are_read_under_one_of_two_names() {
     let named = |section: &str| read(&format!("[{section}]\nmode = \"mutable\"")).gate;
     assert!(named("approvals").is_some() && named("approvals") == named("gate"));
     assert!(refused("[approvals]\nmode = \"mutable\"\n[gate]\nmode = \"off\"").contains("former name of `[approvals]`"));
@@ -168,7 +168,7 @@ fn variables_named_at_the_top_pass_to_every_program() {
 }
 
 #[test]
-fn mistakes_of_form_and_of_meaning_are_told_in_one_round() {
+fn mistakes_of_form_and_meaning_come_in_one_round() {
     let text = "[mount.a]\ncommand = \"x\"\ntimeout = \"5 minutes\"\nstart_timeout = 30\n\
                 [mount.b]\nurl = \"ftp://x\"\ntransport = \"smoke\"\n[mount.c]\ncomand = \"y\"\n";
     let told = refused(text);

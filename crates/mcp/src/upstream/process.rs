@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withheld_variable_in_the_last_words_is_named_with_its_remedy() {
+    fn a_withheld_variable_is_named_with_its_remedy() {
         let mut process = Process { command: "x".into(), args: vec![], env: [].into(), pass_env: vec![], cwd: None, shared: None };
         let words = ["KeyError: 'CARGO_MANIFEST_DIR', NO_SUCH_VARIABLE".to_owned()];
         assert!(withheld(&process, &words).unwrap().contains("pass_env = [\"CARGO_MANIFEST_DIR\"]"));

@@ -317,8 +317,14 @@ fn fall(mount: &Mount, why: &UpstreamError, wait: Duration, grace: &mut Grace) {
     let phase = if grace.0.is_some() { Phase::Degraded } else { Phase::Failed };
     let state = State { words: written_last(mount), ..State::new(phase, Some(why.to_string()), next) };
     let text = state.explained().unwrap_or_default();
-    tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
-    let was = mount.state.load().phase;
+    let (before, was) = (mount.state.load().explained(), mount.state.load().phase);
+    // A try that fails like the one before tells nothing new, whatever its process or its log is numbered.
+    let is_news = before.is_none_or(|before| without_numbers(&before) != without_numbers(&text));
+    if is_news {
+        tracing::warn!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is not available");
+    } else {
+        tracing::debug!(mount = %mount.config.name, error = %text, retry_in = ?wait, "the server is still not available");
+    }
     mount.enter(state);
     if phase == Phase::Degraded && was != phase {
         mount.gate.reannotate(mount);
@@ -326,6 +332,10 @@ fn fall(mount: &Mount, why: &UpstreamError, wait: Duration, grace: &mut Grace) {
     if phase == Phase::Failed {
         unlist(mount);
     }
+}
+
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// The telling line of the process on its standard error, if any, and the remedy for a variable that did not reach the process.

@@ -14,6 +14,7 @@ mod layers;
 mod licences;
 mod metadata;
 mod packages;
+mod prose;
 mod tree;
 mod walls;
 mod words;

@@ -121,7 +121,9 @@ fn each_series_of_dashboard_alerts_and_documentation_exists() {
         let labels = ["mcp_method_name", "mcp_protocol_version"];
         let ends = ["_bucket", "_count", "_sum", "_total", "_info"];
         let is_known = |name: &str| {
-            labels.contains(&name) || families.contains(name) || ends.iter().any(|end| name.strip_suffix(end).is_some_and(|name| families.contains(name)))
+            labels.contains(&name)
+                || families.contains(name)
+                || ends.iter().any(|end| name.strip_suffix(end).is_some_and(|name| families.contains(name)))
         };
         let unknown: Vec<&&str> = series.iter().filter(|name| !is_known(name) && **name != "banyan_").collect();
         assert!(series.len() > 5 && unknown.is_empty(), "{file}: {unknown:?} of {families:?}");

@@ -198,5 +198,5 @@ fn line(row: &Row, output: &Output) -> String {
         return format!("{}  {}: {} ({by})", output.paint(Look::Good, "ok"), row.name, row.effect);
     }
     let found = if row.effect == row.expected { "by other rules".to_owned() } else { format!("{} expected", row.expected) };
-    format!("{}  {}: {} ({by}), {found}", output.paint(Look::Bad, "no"), row.name, row.effect)
+    format!("{}  {}: {} ({by}), {found}", output.paint(Look::Bad, "fail"), row.name, row.effect)
 }
