@@ -1,4 +1,4 @@
-//! Names of clients on the command line: the names of `banyan connect` stand for those that the programs call themselves.
+//! Names of clients on the command line: the names of `banyan connect` stand for those that the programs call themselves. Chooses no view.
 
 use import::Client;
 

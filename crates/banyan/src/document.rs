@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_section_takes_its_own_comment_and_no_other() {
+    fn a_removed_section_takes_only_its_own_comment() {
         let text = "# The gate of the office.\n# Ask Ada.\n[mount.a]\ncommand = 'x'\n\n# Of b.\n[mount.b]\ncommand = 'y'\n\n# Group two.\n\n# Of c.\n[mount.c]\ncommand = 'z'\n";
         assert_eq!(
             without(text, "a"),

@@ -1,4 +1,4 @@
-//! Help of the whole program: commands in groups, the first steps first. Texts of single commands stand with these.
+//! Help of the whole program: commands in groups, the first steps first. Has no text of a single command.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_command_stands_in_one_group_and_up_comes_first() {
+    fn each_command_stands_in_one_group() {
         let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let all: BTreeSet<String> =
             Arguments::command().get_subcommands().filter(|one| !one.is_hide_set()).map(|one| one.get_name().to_owned()).collect();

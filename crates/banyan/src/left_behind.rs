@@ -28,8 +28,8 @@ fn servers(plan: &Plan, found: &Found) -> Option<String> {
         origins().any(|origin| !(is_same_file(&origin.file, &plan.file) && (leaves(&origin.path) || plan.kept.contains(&server.name))))
     };
     let place = |server: &Server| {
-        let origins = server.origins.iter().filter(|origin| origin.client == Some(plan.client));
-        let file = origins.last().map(|origin| origin.file.display().to_string()).unwrap_or_default();
+        let mut origins = server.origins.iter().filter(|origin| origin.client == Some(plan.client));
+        let file = origins.next_back().map(|origin| origin.file.display().to_string()).unwrap_or_default();
         format!("{} ({file})", printable(&server.name))
     };
     let names: Vec<String> = found.servers.iter().filter(stays).map(place).collect();

@@ -39,7 +39,6 @@ mod signals;
 mod signature;
 mod signing;
 mod similar;
-mod supervisor;
 mod table;
 mod tarball;
 mod terminal;

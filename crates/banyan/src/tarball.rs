@@ -176,7 +176,7 @@ mod tests {
         }
         let good = archive(&[("a", &[1; 600])]);
         assert!(files(&good[..700]).is_err(), "cut off");
-        let mut damaged = good.clone();
+        let mut damaged = good;
         damaged[0] ^= 1;
         assert!(files(&damaged).is_err());
         let mut link = archive(&[("a", b"")]);

@@ -1,4 +1,4 @@
-//! `banyan backup`: configuration and state of this user's gates in one file. What belongs to a backup is decided elsewhere.
+//! `banyan backup`: configuration and state of this user's gates in one file. Does not decide what belongs to a backup.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter};

@@ -1,4 +1,4 @@
-//! `banyan restart`: a server, started anew by the running gate. The gate itself goes on.
+//! `banyan restart`: a server, started anew by the running gate. Does not end the gate.
 
 use clap::Args;
 use gateway::admin::shapes::{RestartReply, Status};

@@ -1,4 +1,6 @@
-//! `banyan service`: the gate as a service, started at login or with the machine. The texts and the service manager stand elsewhere.
+//! `banyan service`: the gate as a service, started at login or with the machine. Knows no service manager by itself.
+
+mod supervisor;
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +13,8 @@ use crate::document;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable_lines;
-use crate::supervisor::Supervisor;
 use crate::{gate, places};
+use supervisor::Supervisor;
 
 /// Runs the gate as a service: at login, or with the machine.
 #[derive(Args)]
@@ -23,11 +25,11 @@ use crate::{gate, places};
 )]
 pub(crate) struct Service {
     #[command(subcommand)]
-    action: Action,
+    action: ServiceAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum ServiceAction {
     /// Install the service and start it
     Install {
         /// For the machine in place of this user: as the user `banyan`, with /etc/banyan/banyan.toml
@@ -60,22 +62,22 @@ enum Action {
 impl Service {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.action {
-            Action::Install { system, print: true, program: named, .. } => {
+            ServiceAction::Install { system, print: true, program: named, .. } => {
                 let supervisor = Supervisor::here(*system)?;
                 let program = named.clone().map_or_else(|| program(supervisor), Ok)?;
                 output.raw(supervisor.text(&program, &wanted(supervisor, place)?)?.as_bytes())
             }
-            Action::Install { system, no_start, .. } => {
+            ServiceAction::Install { system, no_start, .. } => {
                 let supervisor = Supervisor::here(*system)?;
                 let config = config(supervisor, place)?;
                 let file = write(supervisor, &config)?;
                 if !no_start {
                     started(supervisor, &file)?;
                 }
-                told(supervisor, &file, &config, !no_start, output)
+                report_installed(supervisor, &file, &config, !no_start, output)
             }
-            Action::Status { system } => status(Supervisor::here(*system)?, place, output),
-            Action::Uninstall { system } => uninstall(Supervisor::here(*system)?, output),
+            ServiceAction::Status { system } => status(Supervisor::here(*system)?, place, output),
+            ServiceAction::Uninstall { system } => uninstall(Supervisor::here(*system)?, output),
         }
     }
 }
@@ -150,7 +152,7 @@ fn wanted(supervisor: Supervisor, place: &Place) -> Result<PathBuf, Failure> {
     Ok(std::path::absolute(&file).unwrap_or(file))
 }
 
-fn told(supervisor: Supervisor, file: &Path, config: &Path, is_started: bool, output: &Output) -> Result<(), Failure> {
+fn report_installed(supervisor: Supervisor, file: &Path, config: &Path, is_started: bool, output: &Output) -> Result<(), Failure> {
     if output.wants_json() {
         return output
             .json(&json!({ "installed": true, "file": file, "manager": supervisor.name(), "config": config, "started": is_started }));

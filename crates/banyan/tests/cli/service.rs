@@ -11,7 +11,7 @@ use crate::serving::{Gate, home_with_server};
 const UNIT: &str = ".config/systemd/user/banyan.service";
 
 #[test]
-fn the_unit_of_a_user_is_written_shown_and_removed() {
+fn a_users_unit_is_written_shown_and_removed() {
     let home = home_with_server();
     let installed = home.run(&["service", "install", "--no-start"]).exits(0);
     assert!(installed.out.contains(UNIT), "{installed:?}");

@@ -32,12 +32,12 @@ const CAUSES: [&str; 16] = [
 /// Last lines of a child process.
 #[derive(Debug)]
 pub struct Stderr {
-    kept: Mutex<Kept>,
+    kept: Mutex<LineBuffer>,
     live: broadcast::Sender<String>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct LineBuffer {
     lines: VecDeque<String>,
     /// Number of lines at the end that the present run wrote.
     of_run: usize,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_names_the_cause_is_the_telling_one() {
+    fn the_line_with_the_cause_is_telling() {
         let npm = [
             "npm error code E404",
             "npm error 404 Not Found - GET https://registry.example/server-does-not-exist - Not found",

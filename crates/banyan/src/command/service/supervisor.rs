@@ -1,4 +1,4 @@
-//! The service manager of this machine: where the file of the gate's service lies, and the programs that start and end the service.
+//! The service manager of this machine: where the file of the gate's service lies, and the programs that start and end the service. Does not write the file.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
