@@ -31,7 +31,7 @@ from wire import Modern
 BUDGET = 80
 WIPER = str(Path(__file__).with_name("wiper.py"))
 CONFIG = """
-[gate]
+[approvals]
 mode = "irreversible"
 expires = "{expires}"
 approvals = {approvals}
@@ -296,7 +296,7 @@ def webhook(report, name):
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    more = f'[[gate.webhook]]\nurl = "http://127.0.0.1:{server.server_port}/"\nsecret = "s3cret"\n'
+    more = f'[[approvals.webhook]]\nurl = "http://127.0.0.1:{server.server_port}/"\nsecret = "s3cret"\n'
     with Held(name, expires="4s", more=more) as held:
         held.enroll("anna")
         Modern(held.gateway.url()).call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "canary-4711"}})
@@ -322,7 +322,7 @@ mv "$HOME/$BANYAN_EVENT.part" "$HOME/$BANYAN_EVENT.json"
 def programs(report, name):
     """A real program is started with what waits, and agrees; others that fail or are not there hold up nobody."""
     commands = [("no-such-program-of-banyan", []), ("sh", ["-c", "exit 7"]), ("sh", ["-c", AGREEING.format(binary=binary())])]
-    more = "".join(f"[[gate.command]]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n" for command, args in commands)
+    more = "".join(f"[[approvals.command]]\ncommand = {json.dumps(command)}\nargs = {json.dumps(args)}\n" for command, args in commands)
     with Held(name, more=more) as held:
         held.enroll("anna")
         params = {"name": "disk__wipe", "arguments": {"disk": "canary-4712"}, "_meta": {"progressToken": "mine"}}
@@ -375,7 +375,7 @@ class Letters:
 def mail(report, name):
     """Somebody else is written to shortly before a call expires of which nobody has said anything: once, not before, and not after."""
     letters = Letters()
-    more = f'[[gate.command]]\ncommand = "sh"\nargs = ["-c", {json.dumps(MAILING.format(port=letters.port))}]\n'
+    more = f'[[approvals.command]]\ncommand = "sh"\nargs = ["-c", {json.dumps(MAILING.format(port=letters.port))}]\n'
     with Held(name, expires="4s", more=more) as held:
         held.enroll("anna")
         Modern(held.gateway.url()).call("tools/call", {"name": "disk__wipe", "arguments": {"disk": "canary-4713"}})

@@ -24,7 +24,7 @@ def missing():
 def documented():
     """The section of a configuration that docs/approvals.md shows for a desktop."""
     text = (ROOT / "docs" / "approvals.md").read_text()
-    found = re.search(r"^ +\[\[gate\.command\]\]\n(?: +.*\n)*? +args = .*notify-send.*\n", text, re.MULTILINE)
+    found = re.search(r"^ +\[\[approvals\.command\]\]\n(?: +.*\n)*? +args = .*notify-send.*\n", text, re.MULTILINE)
     return "\n".join(line.strip() for line in found[0].splitlines()) + "\n"
 
 
