@@ -27,6 +27,9 @@ use crate::section::{
 use crate::snippet::Shown;
 use crate::{pruned, schema, shape};
 
+/// Mistakes of the form beside which others are looked for, and others told: each is held against each.
+const MOST_AT_ONCE: usize = 32;
+
 /// The sections of a file: first the sections of this crate, then handed-in sections.
 #[derive(Clone)]
 pub struct Sections(Arc<List>);
@@ -203,11 +206,14 @@ impl Sections {
 
     /// Lists the mistakes beside those of the form, which are known: all are told at once.
     fn others(&self, table: &Spanned<DeTable<'_>>, known: &[Flaw], text: &str, path: &Path, sources: &dyn Sources) -> Vec<Flaw> {
+        if known.len() > MOST_AT_ONCE {
+            return Vec::new();
+        }
         let table = pruned::without(table, known);
         let Ok(forms) = self.forms(&table) else { return Vec::new() };
         let mut reading = FileReading::new(beside(path), table.get_ref(), sources, self.mounting());
         self.resolve(&forms, &mut reading);
-        reading.flaws.into_iter().filter(|found| !pruned::may_follow(found, known, text)).collect()
+        reading.flaws.into_iter().take(MOST_AT_ONCE).filter(|found| !pruned::may_follow(found, known, text)).collect()
     }
 
     /// Cuts the file into the forms of its sections.
