@@ -135,6 +135,7 @@ FRAMES = {
                                "request": again(b"\x0c\0\0\0\x08\x01\x18\x02\xca\x3e\x05\x0a\x03\x0a\x01c"),
                                "patch": again(b"\x14\0\0\0\x08\x01\x18\x02\x22\x0e\x0a\x01c\x1a\x09\x12\x02/a\x1a\x011 \x05")},
                               b"\x08\0\0\0\x08\x01\x42\x04\x08\x07\x10\x02\x06\0\0\0\x08\x01\x4a\x02\x08\x02", b"")},
+    "axcp_tools": {"frames": ({"requests": again(b"\x0b\0\0\0\x08\x01\x2a\x07\x12\x05\x0a\x03a.b"), "cancels": again(b"\x08\0\0\0\x08\x01\x12\x01t\xfa\x3e\x00")}, b"", b"")},
     "annotation": member(b'{"name":"a","_meta":', b"}", "_meta") | member(b'{"name":"a","annotations":{"title":', b"}}", "title"),
     "arguments": member(b'{"path":', b"}"),
     "bird": {"answer": (BYTES | LINES | {"lines": again("/etc/bird.conf:1:1 a\n"), "waits": again("Configuration unconfirmed\n")}, b"BIRD 2.0.12 ready.\n", b"")},

@@ -144,6 +144,9 @@ impl ReceivedEnvelope {
             1001 => prost::Message::decode(content).map(EnvelopePayload::SyncRequest),
             1002 => prost::Message::decode(content).map(EnvelopePayload::ContextInvalidation),
             1003 => prost::Message::decode(content).map(EnvelopePayload::ProfileDowngrade),
+            1005 => prost::Message::decode(content).map(EnvelopePayload::ToolInvoke),
+            1006 => prost::Message::decode(content).map(EnvelopePayload::ToolResult),
+            1009 => prost::Message::decode(content).map(EnvelopePayload::ToolCancel),
             _ => return Ok(None),
         };
         let read = read.map_err(|_| AxcpError::Malformed("the content of the envelope is not of its type"))?;
@@ -185,7 +188,7 @@ pub fn write(envelope: &AxcpEnvelope, sign: impl FnOnce(&[u8]) -> Bytes) -> Resu
 
 /// Tells the numbers of contents.
 const fn is_payload(number: u32) -> bool {
-    matches!(number, 4..=11 | 1000..=1003)
+    matches!(number, 4..=11 | 1000..=1003 | 1005 | 1006 | 1009)
 }
 
 /// Tells the numbers of fields allowed once.

@@ -47,6 +47,27 @@ impl ErrorCode {
         self as u32
     }
 
+    /// Gives the name of the specification.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "UNKNOWN",
+            Self::InvalidContext => "INVALID_CONTEXT",
+            Self::Unauthorized => "UNAUTHORIZED",
+            Self::ToolNotFound => "TOOL_NOT_FOUND",
+            Self::Timeout => "TIMEOUT",
+            Self::UnsupportedVersion => "UNSUPPORTED_VERSION",
+            Self::BadDelta => "BAD_DELTA",
+            Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
+            Self::MalformedRequest => "MALFORMED_REQUEST",
+            Self::TooManyRequests => "TOO_MANY_REQUESTS",
+            Self::ProfileMismatch => "PROFILE_MISMATCH",
+            Self::ProfileUnsupported => "PROFILE_UNSUPPORTED",
+            Self::ProfileNegotiationFailed => "PROFILE_NEGOTIATION_FAILED",
+            Self::MissingPatchRange => "MISSING_PATCH_RANGE",
+            Self::DpPolicyConflict => "DP_POLICY_CONFLICT",
+        }
+    }
+
     /// Finds the code of a number; an unassigned number is [`ErrorCode::Unknown`].
     pub fn from_number(number: u32) -> Self {
         Self::ALL.into_iter().find(|code| code.number() == number).unwrap_or(Self::Unknown)
@@ -75,6 +96,12 @@ pub enum AxcpError {
     /// An operation breaks a rule of contexts. The author has to mend the operation.
     #[error("the patch is not applied: {0}")]
     BadDelta(&'static str),
+    /// No tool of the name is offered to the peer. The caller asks for the offers anew.
+    #[error("this node offers no tool of the name: ask for its offers with a CapabilityRequest")]
+    Tool,
+    /// The peer has too much under way. The sender waits for answers.
+    #[error("{0}")]
+    TooMany(&'static str),
     /// The patch is for a context unknown here.
     #[error("this context is not held here: subscribe to one that is")]
     Context,
@@ -106,6 +133,8 @@ impl AxcpError {
             Self::Unauthorized(_) => ErrorCode::Unauthorized,
             Self::TooLarge { .. } => ErrorCode::PayloadTooLarge,
             Self::BadDelta(_) => ErrorCode::BadDelta,
+            Self::Tool => ErrorCode::ToolNotFound,
+            Self::TooMany(_) => ErrorCode::TooManyRequests,
             Self::Context => ErrorCode::InvalidContext,
             Self::MissingRange { .. } => ErrorCode::MissingPatchRange,
             Self::ProfileMismatch { .. } => ErrorCode::ProfileMismatch,

@@ -1,9 +1,11 @@
 //! Messages inside an envelope, with the numbers of the package `axcp.v0_1`, and ours from 1000 up. Judges no content.
 //!
-//! Older peers skip numbers from 1000 up as unknown fields. Capabilities, routes and telemetry stay bytes: no part of the crate decides
-//! about them yet, and a relay sends the bytes on.
+//! Older peers skip numbers from 1000 up as unknown fields. Capabilities, routes and telemetry stay bytes here: [`crate::capability`] and
+//! [`crate::telemetry`] read theirs, and no part of the crate decides about routes yet.
 
 use bytes::Bytes;
+
+use crate::invocation::{ToolCancel, ToolInvoke, ToolResult};
 
 /// Field of the signature in an envelope.
 pub(crate) const SIGNATURE: u32 = 100;
@@ -19,7 +21,7 @@ pub struct AxcpEnvelope {
     pub trace_id: String,
     #[prost(uint32, tag = "3")]
     pub profile: u32,
-    #[prost(oneof = "EnvelopePayload", tags = "4, 5, 6, 7, 8, 9, 10, 11, 1000, 1001, 1002, 1003")]
+    #[prost(oneof = "EnvelopePayload", tags = "4, 5, 6, 7, 8, 9, 10, 11, 1000, 1001, 1002, 1003, 1005, 1006, 1009")]
     pub payload: Option<EnvelopePayload>,
     #[prost(bytes = "bytes", tag = "100")]
     pub signature: Bytes,
@@ -57,6 +59,12 @@ pub enum EnvelopePayload {
     ContextInvalidation(ContextInvalidation),
     #[prost(message, tag = "1003")]
     ProfileDowngrade(ProfileDowngrade),
+    #[prost(message, tag = "1005")]
+    ToolInvoke(ToolInvoke),
+    #[prost(message, tag = "1006")]
+    ToolResult(ToolResult),
+    #[prost(message, tag = "1009")]
+    ToolCancel(ToolCancel),
 }
 
 /// Effect of an operation on the value at its path.

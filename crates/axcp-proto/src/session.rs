@@ -7,7 +7,7 @@ use crate::error::AxcpError;
 use crate::message::{AxcpEnvelope, EnvelopePayload, ProfileAck};
 use crate::profile::{ProfileOffer, ProfileSession};
 
-/// Lowest profile of a session that shares contexts.
+/// Lowest profile of a session that shares contexts or tools.
 pub const SYNC_PROFILE: u32 = 2;
 
 /// Effect of a received envelope.
@@ -17,7 +17,7 @@ pub enum SessionEvent {
     Answer(EnvelopePayload),
     /// The profile is settled: contents may go both ways.
     Opened,
-    /// Content for contexts.
+    /// Content for contexts or tools.
     Content(EnvelopePayload),
     /// The peer refused something, in words of its own.
     Refused { code: u32, reason: String },
@@ -60,10 +60,18 @@ impl AxcpSession {
     /// # Errors
     /// When the receiver could not read the envelope.
     pub fn envelope(&self, trace_id: &str, payload: EnvelopePayload) -> Result<Bytes, AxcpError> {
+        self.signed_envelope(trace_id, payload, |_| Bytes::new())
+    }
+
+    /// Writes an envelope at the profile of the session, with a signature by `sign`.
+    ///
+    /// # Errors
+    /// When the receiver could not read the envelope.
+    pub fn signed_envelope(&self, trace_id: &str, payload: EnvelopePayload, sign: impl FnOnce(&[u8]) -> Bytes) -> Result<Bytes, AxcpError> {
         let profile = self.profile().unwrap_or(0);
         let envelope =
             AxcpEnvelope { version: VERSION, trace_id: trace_id.to_owned(), profile, payload: Some(payload), ..AxcpEnvelope::default() };
-        write(&envelope, |_| Bytes::new())
+        write(&envelope, sign)
     }
 
     /// Takes in an envelope of the peer.
@@ -106,6 +114,8 @@ pub fn is_fatal(refused: &AxcpError) -> bool {
         | AxcpError::TooLarge { .. }
         | AxcpError::BadDelta(_)
         | AxcpError::Context
+        | AxcpError::Tool
+        | AxcpError::TooMany(_)
         | AxcpError::Unauthorized(_)
         | AxcpError::MissingRange { .. }
         | AxcpError::ProfileMismatch { .. }
@@ -123,12 +133,16 @@ fn content(session: &mut ProfileSession, payload: EnvelopePayload) -> Result<Ses
         }
         EnvelopePayload::ProfileDowngrade(wish) => Ok(SessionEvent::Answer(EnvelopePayload::ProfileAck(session.lowered(&wish)?))),
         EnvelopePayload::Error(error) => Ok(SessionEvent::Refused { code: error.code, reason: error.reason }),
-        EnvelopePayload::Capability(_) | EnvelopePayload::Route(_) | EnvelopePayload::Telemetry(_) => Ok(SessionEvent::Passed),
+        EnvelopePayload::Route(_) | EnvelopePayload::Telemetry(_) => Ok(SessionEvent::Passed),
         EnvelopePayload::ContextPatch(_)
         | EnvelopePayload::Retry(_)
         | EnvelopePayload::SyncSubscribe(_)
         | EnvelopePayload::SyncRequest(_)
-        | EnvelopePayload::ContextInvalidation(_) => {
+        | EnvelopePayload::ContextInvalidation(_)
+        | EnvelopePayload::Capability(_)
+        | EnvelopePayload::ToolInvoke(_)
+        | EnvelopePayload::ToolResult(_)
+        | EnvelopePayload::ToolCancel(_) => {
             if session.profile() < SYNC_PROFILE {
                 return Err(AxcpError::ProfileMismatch { most: session.profile() });
             }

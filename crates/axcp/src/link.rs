@@ -11,11 +11,16 @@ use axcp_proto::profile::ProfileOffer;
 use axcp_proto::session::{AxcpSession, SessionEvent, is_fatal};
 use axcp_proto::telemetry::TelemetryWatch;
 use bytes::Bytes;
-use quinn::{Connection, RecvStream, SendStream, VarInt};
+use quinn::{Connection, RecvStream, SendStream};
 use runtime::clock;
 use tokio::sync::{mpsc, watch};
 
+use crate::answer::{AnswerContent, LinkAnswer, LinkEnd};
+use crate::pulse;
+use crate::section::PeerSettings;
 use crate::shelf::{ContextShelf, HeldContext, ShelfError};
+use crate::tools::changes::ToolChanges;
+use crate::tools::link::{LinkTools, list_id};
 use crate::words::plain;
 
 /// Longest wait for the peer's stream and the settled profile.
@@ -24,35 +29,6 @@ const HELLO: Duration = Duration::from_secs(10);
 const MOST_ANSWERS: usize = 256;
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;
-
-/// End of a connection by this node.
-#[derive(Debug)]
-pub(crate) struct LinkEnd {
-    pub(crate) code: ErrorCode,
-    pub(crate) why: String,
-}
-
-impl LinkEnd {
-    pub(crate) fn new(code: ErrorCode, why: impl Into<String>) -> Self {
-        Self { code, why: why.into() }
-    }
-
-    /// Closes the connection with the code and the words.
-    pub(crate) fn close(&self, connection: &Connection) {
-        connection.close(VarInt::from_u32(self.code.number()), self.why.as_bytes());
-    }
-
-    /// Ends a connection that was lost. The error may have words of the peer in it.
-    fn lost(error: &impl ToString) -> Self {
-        Self::new(ErrorCode::Unknown, plain(&error.to_string()))
-    }
-}
-
-impl From<AxcpError> for LinkEnd {
-    fn from(refused: AxcpError) -> Self {
-        Self::new(refused.code(), refused.to_string())
-    }
-}
 
 /// A connection with a known peer.
 pub(crate) struct PeerLink {
@@ -64,26 +40,40 @@ pub(crate) struct PeerLink {
     pub(crate) is_dialler: bool,
     session: Mutex<AxcpSession>,
     hello: EnvelopePayload,
+    pub(crate) tools: Arc<LinkTools>,
     telemetry: Mutex<TelemetryWatch>,
+    /// Interval of telemetry for the peer.
+    pulse: Option<Duration>,
     began: Instant,
     /// Profile of the session, once it is settled.
     profile: watch::Sender<Option<u32>>,
 }
 
-/// An answer to an envelope of the peer.
-struct LinkAnswer {
-    trace_id: String,
-    payload: EnvelopePayload,
-    /// End of the connection, behind the answer.
-    end: Option<LinkEnd>,
-}
-
 impl PeerLink {
     /// Makes the link of a new connection, and its hello.
-    pub(crate) fn new(connection: Connection, peer: Arc<str>, shelf: Arc<ContextShelf>, contexts: Vec<Arc<str>>, is_dialler: bool) -> Self {
+    pub(crate) fn new(
+        (connection, is_dialler): (Connection, bool),
+        settings: &PeerSettings,
+        (shelf, contexts): (Arc<ContextShelf>, Vec<Arc<str>>),
+        tools: Arc<LinkTools>,
+    ) -> Self {
         let (session, hello) = AxcpSession::new(ProfileOffer::of_sync());
         let (session, telemetry, began) = (Mutex::new(session), Mutex::default(), clock::now());
-        Self { connection, peer, shelf, contexts, is_dialler, session, hello, telemetry, began, profile: watch::Sender::new(None) }
+        let (peer, pulse) = (Arc::clone(&settings.id), settings.telemetry);
+        Self {
+            connection,
+            peer,
+            shelf,
+            contexts,
+            is_dialler,
+            session,
+            hello,
+            tools,
+            telemetry,
+            pulse,
+            began,
+            profile: watch::Sender::new(None),
+        }
     }
 
     /// Subscribes to the profile of the session.
@@ -104,6 +94,7 @@ impl PeerLink {
             Err(_) => return LinkEnd::new(ErrorCode::Timeout, "no stream was opened in time"),
         };
         let (answers, waiting) = mpsc::channel(MOST_ANSWERS);
+        self.tools.begin(&answers);
         // A peer that dials shows its order with its first frame.
         let order = watch::Sender::new(self.is_dialler.then_some(LengthOrder::Little));
         tokio::select! {
@@ -111,6 +102,7 @@ impl PeerLink {
             end = self.write(send, waiting, &order) => end,
             end = self.await_hello() => end,
             end = self.watch() => end,
+            end = self.beat() => end,
         }
     }
 
@@ -130,6 +122,15 @@ impl PeerLink {
                 Err(error) => return LinkEnd::lost(&error),
             }
         }
+    }
+
+    /// Sends telemetry to the peer, where configured, once the profile is settled.
+    async fn beat(&self) -> LinkEnd {
+        let mut profile = self.profile.subscribe();
+        if let (Some(every), Ok(_)) = (self.pulse, profile.wait_for(Option::is_some).await.map(drop)) {
+            pulse::send(&self.connection, every).await;
+        }
+        std::future::pending().await
     }
 
     /// Gives the telemetry of the peer.
@@ -193,13 +194,18 @@ impl PeerLink {
         let trace_id = envelope.trace_id().to_owned();
         let event = self.session().receive(&envelope);
         let done = match event {
-            Ok(SessionEvent::Answer(payload)) => self.answer(LinkAnswer { trace_id: trace_id.clone(), payload, end: None }, answers),
+            Ok(SessionEvent::Answer(payload)) => self.answer(LinkAnswer::new(trace_id.clone(), payload), answers),
             Ok(SessionEvent::Opened) => self.open(answers),
-            Ok(SessionEvent::Content(payload)) => match self.content(payload, answers).await {
+            Ok(SessionEvent::Content(payload)) => match self.content(payload, &envelope, answers).await {
                 Ok(()) => Ok(()),
                 Err(ShelfError::Refused(refused)) => return self.refused(trace_id, &refused, false, answers).await,
-                Err(failed @ (ShelfError::Store(_) | ShelfError::Over)) => Err(LinkEnd::lost(&failed)),
+                Err(failed @ (ShelfError::Store(_) | ShelfError::Over)) => {
+                    // The words of the store are for the owner of this gate alone.
+                    tracing::warn!(peer = %self.peer, %failed, "a change of the peer is not kept");
+                    Err(LinkEnd::new(ErrorCode::Unknown, "this node does not keep the change at present: connect anew for another try"))
+                }
             },
+            Ok(SessionEvent::Refused { code, reason }) if self.tools.refused(&trace_id, code, &reason) => Ok(()),
             Ok(SessionEvent::Refused { code, reason }) => {
                 tracing::warn!(peer = %self.peer, code, reason = plain(&reason), "the peer refused something");
                 Ok(())
@@ -214,14 +220,22 @@ impl PeerLink {
     fn open(&self, answers: &mpsc::Sender<LinkAnswer>) -> Result<(), LinkEnd> {
         for context in self.held().filter(|context| !context.settings.readers.contains(&self.peer)) {
             let greeting = context.with_peers(|shared, _| shared.greet(&self.peer))?;
-            self.answer(LinkAnswer { trace_id: String::new(), payload: greeting, end: None }, answers)?;
+            self.answer(LinkAnswer::new(String::new(), greeting), answers)?;
+        }
+        if self.tools.served.is_offering() {
+            self.answer(LinkAnswer::offers(list_id(), Vec::new()), answers)?;
         }
         let profile = self.session().profile();
         self.profile.send_replace(profile);
         Ok(())
     }
 
-    async fn content(&self, payload: EnvelopePayload, answers: &mpsc::Sender<LinkAnswer>) -> Result<(), ShelfError> {
+    async fn content(
+        &self,
+        payload: EnvelopePayload,
+        envelope: &ReceivedEnvelope,
+        answers: &mpsc::Sender<LinkAnswer>,
+    ) -> Result<(), ShelfError> {
         match payload {
             EnvelopePayload::ContextPatch(patch) => self.patch(&patch, answers).await,
             EnvelopePayload::Retry(retry) => {
@@ -244,10 +258,31 @@ impl PeerLink {
             }
             EnvelopePayload::ContextInvalidation(news) => {
                 let context = self.writable(&news.context_id)?;
-                context.change(Some(&self.peer), |shared, at| shared.invalidate(&self.peer, &news, at.wall)).await
+                let done = context.change(Some(&self.peer), |shared, at| shared.invalidate(&self.peer, &news, at.wall)).await;
+                if let Err(ShelfError::Refused(_)) = done {
+                    // The removal is a version of the peer, too, and is asked for with the others.
+                    context.with_peers(|shared, now| shared.note_unread(&self.peer, now));
+                    self.shelf.wake();
+                }
+                done
             }
-            EnvelopePayload::Capability(_)
-            | EnvelopePayload::Route(_)
+            EnvelopePayload::Capability(content) => {
+                if let Some(answer) = self.tools.capability(&content, envelope)? {
+                    // A peer that reads no answers ends its link with the next.
+                    drop(self.answer(answer, answers));
+                }
+                Ok(())
+            }
+            EnvelopePayload::ToolInvoke(invoke) => Ok(self.tools.served.invoke(envelope.trace_id(), invoke, answers)?),
+            EnvelopePayload::ToolResult(result) => {
+                self.tools.result(envelope.trace_id(), result);
+                Ok(())
+            }
+            EnvelopePayload::ToolCancel(_) => {
+                self.tools.served.cancel(envelope.trace_id());
+                Ok(())
+            }
+            EnvelopePayload::Route(_)
             | EnvelopePayload::Error(_)
             | EnvelopePayload::ProfileNegotiate(_)
             | EnvelopePayload::ProfileAck(_)
@@ -260,7 +295,7 @@ impl PeerLink {
         let context = self.writable(&patch.context_id)?;
         let asked = context.change(Some(&self.peer), |shared, at| shared.patch(&self.peer, patch, at)).await?;
         if let Some(payload) = asked {
-            let answered = self.answer(LinkAnswer { trace_id: String::new(), payload, end: None }, answers);
+            let answered = self.answer(LinkAnswer::new(String::new(), payload), answers);
             // A full queue ends the link with the next answer; the gap is asked for after the next greeting.
             drop(answered);
         }
@@ -305,13 +340,13 @@ impl PeerLink {
         }
         tracing::warn!(peer = %self.peer, %refused, "an envelope is refused");
         let payload = EnvelopePayload::Error(refused.message());
-        self.answer(LinkAnswer { trace_id, payload, end: None }, answers).err()
+        self.answer(LinkAnswer::new(trace_id, payload), answers).err()
     }
 
     /// Refuses an envelope for good: the writer closes the connection behind the message.
     async fn refuse(&self, trace_id: String, refused: &AxcpError, answers: &mpsc::Sender<LinkAnswer>) -> LinkEnd {
         let payload = EnvelopePayload::Error(refused.message());
-        let answer = LinkAnswer { trace_id, payload, end: Some(LinkEnd::from(refused.clone())) };
+        let answer = LinkAnswer { end: Some(LinkEnd::from(refused.clone())), ..LinkAnswer::new(trace_id, payload) };
         if answers.try_send(answer).is_ok() {
             // The writer ends the link.
             tokio::time::sleep(HELLO).await;
@@ -326,6 +361,7 @@ impl PeerLink {
         order: &watch::Sender<Option<LengthOrder>>,
     ) -> LinkEnd {
         let mut changes = self.shelf.changes();
+        let mut tools = self.tools.served.is_offering().then(|| ToolChanges::listen(self.tools.served.gate(), self.tools.served.caller()));
         drop(order.subscribe().wait_for(Option::is_some).await);
         let ended: Result<LinkEnd, LinkEnd> = async {
             self.send(&mut stream, "", self.hello.clone(), order).await?;
@@ -345,6 +381,7 @@ impl PeerLink {
                     },
                     Ok(()) = changes.changed() => {}
                     () = self.due() => {}
+                    () = changed(&mut tools), if self.profile().is_some() => self.send_offers(&mut stream, &list_id(), &[], order).await?,
                 }
             }
         }
@@ -386,8 +423,28 @@ impl PeerLink {
         answer: LinkAnswer,
         order: &watch::Sender<Option<LengthOrder>>,
     ) -> Result<Option<LinkEnd>, LinkEnd> {
-        self.send(stream, &answer.trace_id, answer.payload, order).await?;
-        Ok(answer.end)
+        let LinkAnswer { trace_id, content, end, place } = answer;
+        match content {
+            AnswerContent::Payload(payload) => self.send(stream, &trace_id, payload, order).await?,
+            AnswerContent::Offers(ids) => self.send_offers(stream, &trace_id, &ids, order).await?,
+        }
+        drop(place);
+        Ok(end)
+    }
+
+    /// Sends offers of this gate's tools, each in a signed envelope.
+    async fn send_offers(
+        &self,
+        stream: &mut SendStream,
+        trace_id: &str,
+        ids: &[String],
+        order: &watch::Sender<Option<LengthOrder>>,
+    ) -> Result<(), LinkEnd> {
+        for offer in self.tools.make_offers(ids).await {
+            let envelope = self.session().signed_envelope(trace_id, offer, |signed| self.tools.sign(signed))?;
+            self.send_envelope(stream, &envelope, order).await?;
+        }
+        Ok(())
     }
 
     async fn send(
@@ -398,8 +455,25 @@ impl PeerLink {
         order: &watch::Sender<Option<LengthOrder>>,
     ) -> Result<(), LinkEnd> {
         let envelope = self.session().envelope(trace_id, payload)?;
+        self.send_envelope(stream, &envelope, order).await
+    }
+
+    async fn send_envelope(
+        &self,
+        stream: &mut SendStream,
+        envelope: &[u8],
+        order: &watch::Sender<Option<LengthOrder>>,
+    ) -> Result<(), LinkEnd> {
         let order = order.borrow().unwrap_or_default();
-        let frame = order.frame(&envelope)?;
+        let frame = order.frame(envelope)?;
         stream.write_all(&frame).await.map_err(|error| LinkEnd::lost(&error))
+    }
+}
+
+/// Waits until the tools for a peer may be others.
+async fn changed(tools: &mut Option<ToolChanges>) {
+    match tools {
+        Some(tools) => tools.changed().await,
+        None => std::future::pending().await,
     }
 }

@@ -16,11 +16,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trust::Trust;
 
+use crate::answer::LinkEnd;
 use crate::endpoint::{self, EndpointError};
-use crate::link::{LinkEnd, PeerLink};
+use crate::link::PeerLink;
 use crate::section::{AxcpSettings, ContextSettings, PeerSettings};
 use crate::shelf::ContextShelf;
 use crate::slots::{HandshakeSlot, HandshakeSlots};
+use crate::tools::ground::ToolGround;
+use crate::tools::link::LinkTools;
 use crate::words::plain;
 
 /// Longest wait for a handshake.
@@ -37,6 +40,7 @@ pub(crate) struct AxcpNode {
     settings: AxcpSettings,
     contexts: Vec<ContextSettings>,
     shelf: Arc<ContextShelf>,
+    tools: Arc<ToolGround>,
     trust: Arc<Trust>,
     connector: Arc<Connector>,
     stop: CancellationToken,
@@ -69,21 +73,31 @@ impl AxcpNode {
     pub(crate) fn begin(
         settings: AxcpSettings,
         contexts: Vec<ContextSettings>,
-        shelf: Arc<ContextShelf>,
+        (shelf, tools): (Arc<ContextShelf>, Arc<ToolGround>),
         trust: Arc<Trust>,
         connector: Arc<Connector>,
     ) -> Arc<Self> {
         let (stop, tasks, links) = (CancellationToken::new(), TaskTracker::new(), watch::Sender::default());
         let (admission, state) = (Mutex::new(stop.child_token()), Mutex::default());
-        let node = Arc::new(Self { settings, contexts, shelf, trust, connector, stop, admission, tasks, links, state });
+        let node = Arc::new(Self { settings, contexts, shelf, tools, trust, connector, stop, admission, tasks, links, state });
         let running = Arc::clone(&node);
-        node.tasks.spawn(async move {
-            if let Err(error) = running.run().await {
-                tracing::error!(%error, "contexts are not shared");
-                running.state().trouble = Some(error.to_string());
-            }
-        });
+        node.tasks.spawn(async move { running.run_again().await });
         node
+    }
+
+    /// Runs until the end. With files that are unusable at the beginning, begins anew once they change.
+    async fn run_again(self: &Arc<Self>) {
+        let AxcpSettings { certificate, key, ca, .. } = &self.settings;
+        // The watch begins before the first reading, so that no change comes between.
+        let mut files = Watch::start(vec![certificate.clone(), key.clone(), ca.clone()]);
+        while let Err(error) = self.run(&mut files).await {
+            tracing::error!(%error, "contexts are not shared");
+            self.state().trouble = Some(error.to_string());
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                Some(_) = files.changed() => self.state().trouble = None,
+            }
+        }
     }
 
     /// Ends all connections.
@@ -110,19 +124,17 @@ impl AxcpNode {
         self.links.borrow().get(peer).cloned()
     }
 
-    async fn run(self: &Arc<Self>) -> Result<(), EndpointError> {
+    async fn run(self: &Arc<Self>, files: &mut Watch) -> Result<(), EndpointError> {
         let id = endpoint::own_id(&self.settings)?;
         self.state().id = Some(Arc::clone(&id));
         self.shelf.retain(&self.contexts).await;
         for context in &self.contexts {
-            if !self.open(context, &id).await {
+            let is_tried = self.state().unopened.contains_key(&context.name);
+            if !is_tried && !self.open(context, &id).await {
                 let (node, context, id) = (Arc::clone(self), context.clone(), Arc::clone(&id));
                 self.tasks.spawn(async move { node.open_again(&context, &id).await });
             }
         }
-        let AxcpSettings { certificate, key, ca, .. } = &self.settings;
-        // The watch begins before the first reading, so that no change comes between.
-        let mut files = Watch::start(vec![certificate.clone(), key.clone(), ca.clone()]);
         let endpoint = self.endpoint().await?;
         self.state().listens = self.settings.listen.and_then(|_| endpoint.local_addr().ok());
         for peer in self.settings.peers.values().filter(|peer| peer.address.is_some()) {
@@ -307,8 +319,8 @@ impl AxcpNode {
     /// Serves a connection, dialled to `expected` or accepted, until its end.
     async fn serve(self: &Arc<Self>, connection: Connection, expected: Option<&Arc<str>>, admission: &CancellationToken) {
         let party = endpoint::party(&connection);
-        let peer = match self.known(&party, expected) {
-            Ok(peer) => peer,
+        let settings = match self.known(&party, expected) {
+            Ok(settings) => settings,
             Err(end) => {
                 tracing::warn!(from = %connection.remote_address(), why = end.why, "a connection is refused");
                 self.state().refused += 1;
@@ -316,9 +328,11 @@ impl AxcpNode {
                 return end.close(&connection);
             }
         };
+        let peer = Arc::clone(&settings.id);
         let shared = self.contexts.iter().filter(|context| context.peers.contains(&peer)).map(|context| Arc::clone(&context.id));
         let (shelf, contexts) = (Arc::clone(&self.shelf), shared.collect());
-        let link = Arc::new(PeerLink::new(connection, Arc::clone(&peer), shelf, contexts, expected.is_some()));
+        let tools = LinkTools::new(&self.tools, &self.settings, settings, &party, &connection);
+        let link = Arc::new(PeerLink::new((connection, expected.is_some()), settings, (shelf, contexts), tools));
         let before = self.links.borrow().get(&peer).cloned();
         self.links.send_modify(|links| drop(links.insert(Arc::clone(&peer), Arc::clone(&link))));
         if let Some(before) = before {
@@ -331,6 +345,7 @@ impl AxcpNode {
             () = self.trust.ended(&party) => LinkEnd::new(ErrorCode::Unauthorized, "the certificate has ended or was revoked"),
             end = link.run() => end,
         };
+        link.tools.end();
         end.close(&link.connection);
         tracing::info!(peer = %peer, why = end.why, "the connection with a peer has ended");
         self.state().ends.insert(Arc::clone(&peer), end.why);
@@ -344,7 +359,7 @@ impl AxcpNode {
     }
 
     /// Finds the peer that a certificate names.
-    fn known(&self, party: &Party, expected: Option<&Arc<str>>) -> Result<Arc<str>, LinkEnd> {
+    fn known(&self, party: &Party, expected: Option<&Arc<str>>) -> Result<&PeerSettings, LinkEnd> {
         let unauthorized = |why: String| LinkEnd::new(ErrorCode::Unauthorized, why);
         let certified = party.certified().ok_or_else(|| unauthorized("show a certificate that names you".into()))?;
         let name = &certified.principal;
@@ -352,6 +367,6 @@ impl AxcpNode {
             return Err(unauthorized(format!("the peer is {name}, and another was expected")));
         }
         let peer = self.settings.peers.values().find(|peer| peer.id == *name);
-        peer.map(|peer| Arc::clone(&peer.id)).ok_or_else(|| unauthorized(format!("{name} is no peer of this node")))
+        peer.ok_or_else(|| unauthorized(format!("{name} is no peer of this node")))
     }
 }

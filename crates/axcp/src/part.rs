@@ -1,5 +1,5 @@
-//! Shared contexts as a part of a gate: the family of their mounts, the door for their owner, and the connections with peers. Opens no
-//! context.
+//! AXCP as a part of a gate: the families of mounts of contexts and of peers' tools, the door for the owner, and the connections with peers.
+//! Opens no context.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,16 +15,18 @@ use trust::Trust;
 
 use crate::mounted::ContextFamily;
 use crate::node::AxcpNode;
-use crate::section::{AxcpSection, AxcpSettings, contexts_of};
+use crate::section::{AxcpSection, AxcpSettings, OfferedSection, contexts_of};
 use crate::shelf::ContextShelf;
 use crate::status_door::ContextDoor;
+use crate::tools::ground::ToolGround;
+use crate::tools::upstream::OfferedFamily;
 
 /// Shared contexts, for the list of parts.
 pub struct AxcpPart;
 
 impl GatePart for AxcpPart {
     fn sections(&self, known: Sections) -> Sections {
-        known.with(AxcpSection)
+        known.with(AxcpSection).with(OfferedSection)
     }
 
     fn install(&self, ground: &Ground) -> Arc<dyn InstalledPart> {
@@ -36,6 +38,7 @@ impl GatePart for AxcpPart {
             trust: Arc::clone(&ground.entrance.trust),
             connector: Arc::clone(&ground.connector),
             shelf,
+            tools: ToolGround::new(Arc::clone(gate)),
             door: Arc::new(door),
             runs: Mutex::default(),
         })
@@ -48,6 +51,7 @@ struct InstalledAxcp {
     trust: Arc<Trust>,
     connector: Arc<Connector>,
     shelf: Arc<ContextShelf>,
+    tools: Arc<ToolGround>,
     door: Arc<ContextDoor>,
     /// Settings of the connections, once they have begun.
     runs: Mutex<Option<RunningNode>>,
@@ -73,7 +77,8 @@ impl InstalledAxcp {
         }
         let node = settings.clone().map(|settings| {
             let (trust, connector) = (Arc::clone(&self.trust), Arc::clone(&self.connector));
-            AxcpNode::begin(settings, contexts.clone(), Arc::clone(&self.shelf), trust, connector)
+            let (shelf, tools) = (Arc::clone(&self.shelf), Arc::clone(&self.tools));
+            AxcpNode::begin(settings, contexts.clone(), (shelf, tools), trust, connector)
         });
         self.door.show(node.clone());
         *runs = Some(RunningNode { settings, contexts, node });
@@ -82,7 +87,7 @@ impl InstalledAxcp {
 
 impl InstalledPart for InstalledAxcp {
     fn families(&self) -> Vec<Arc<dyn Family>> {
-        vec![Arc::new(ContextFamily(Arc::clone(&self.shelf)))]
+        vec![Arc::new(ContextFamily(Arc::clone(&self.shelf))), Arc::new(OfferedFamily(Arc::clone(&self.tools.offers)))]
     }
 
     fn doors(&self) -> Vec<Arc<dyn Door>> {

@@ -1,4 +1,5 @@
-//! The sections `[axcp]`, `[axcp.peer.NAME]` and `[context.NAME]`: each context mounts a server under its name. Opens nothing.
+//! The sections `[axcp]`, `[axcp.peer.NAME]`, `[context.NAME]` and `[offered.NAME]`: each context mounts a server under its name, and so do the
+//! tools of a peer. Opens nothing.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,13 +11,16 @@ use axcp_proto::context::operation::MOST_ID;
 use config::diff::{Change, differing, optional};
 use config::file::At;
 use config::reading::FileReading;
-use config::resolved::{Config, FamilySettings, FamilyTransport, Mount, Transport};
+use config::resolved::{Config, FamilySettings, FamilyTransport, Mount, Sharing, Transport};
 use config::{Flaw, Section};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Time for which patches are kept for a peer that is away, by default.
 const KEEP: Duration = Duration::from_secs(3600);
+
+/// Shortest interval of telemetry.
+const SHORTEST: Duration = Duration::from_millis(100);
 
 /// Contexts and the peers that share them.
 pub(crate) struct AxcpSection;
@@ -62,6 +66,13 @@ struct PeerTable {
     /// Host and UDP port of the peer, where this gate dials. Give it on one side only.
     #[schemars(example = &"edge.example.com:7143")]
     address: Option<At<String>>,
+    /// Tools of this gate that the peer may call, by name, with `*` for any text. Default: none.
+    #[serde(default)]
+    #[schemars(example = &["plant.*"])]
+    tools: Vec<At<String>>,
+    /// Interval at which the peer is sent the state of this machine, 100 ms at least. Default: never.
+    #[schemars(example = &"10s")]
+    telemetry: Option<At<String>>,
 }
 
 /// A context shared with peers.
@@ -82,6 +93,69 @@ struct ContextTable {
     keep: Option<At<String>>,
 }
 
+/// Tools that peers offer, as servers.
+pub(crate) struct OfferedSection;
+
+/// The key of the tools of peers.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct OfferedForm {
+    /// Tools that a peer offers over AXCP, by the name in front of them: 1 to 63 of a-z, 0-9, `_` and `-`.
+    offered: BTreeMap<At<String>, OfferedTable>,
+}
+
+/// Tools that a peer offers.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct OfferedTable {
+    /// Peer with the tools, which has a section `[axcp.peer.NAME]`. Default: the name of the section.
+    #[schemars(example = &"edge")]
+    peer: Option<At<String>>,
+}
+
+/// Tools of a peer as a server, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferedSettings {
+    /// Id of the peer.
+    pub peer: Arc<str>,
+}
+
+impl FamilySettings for OfferedSettings {
+    const FAMILY: &'static str = "axcp";
+
+    fn description(&self) -> String {
+        format!("the tools that {} offers over AXCP", self.peer)
+    }
+
+    fn differing(&self, old: &Self) -> Vec<&'static str> {
+        differing([("peer", self.peer != old.peer)])
+    }
+}
+
+impl Section for OfferedSection {
+    type Form = OfferedForm;
+
+    const MOUNTS: Option<&'static str> = Some("offered");
+
+    /// The peers are resolved before.
+    fn resolve(&self, form: &Self::Form, reading: &mut FileReading<'_>, config: &mut Config) {
+        let peers = config.values.get::<AxcpSettings>().map(|settings| settings.peers.clone()).unwrap_or_default();
+        for (name, table) in &form.offered {
+            let Some(segment) = reading.free_segment(name, "offered", config) else { continue };
+            let named = table.peer.as_ref().unwrap_or(name);
+            let Some(peer) = peer_ids(std::slice::from_ref(named), &peers, reading).pop() else { continue };
+            let transport = Transport::Family(FamilyTransport::new(OfferedSettings { peer }));
+            let mount = Mount { sharing: Sharing::Always, ..Mount::new(segment.clone(), transport, "banyan.toml") };
+            config.mounts.insert(segment, Arc::new(mount));
+        }
+    }
+
+    /// A changed peer shows as a changed mount.
+    fn compare(&self, _old: &Config, _new: &Config) -> Vec<Change> {
+        Vec::new()
+    }
+}
+
 /// Connections of the gate, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxcpSettings {
@@ -99,6 +173,10 @@ pub struct PeerSettings {
     pub id: Arc<str>,
     /// Host and port.
     pub address: Option<(String, u16)>,
+    /// Patterns for the names of the tools that the peer may call.
+    pub tools: Vec<String>,
+    /// Interval of telemetry for the peer.
+    pub telemetry: Option<Duration>,
 }
 
 /// A context, checked.
@@ -217,7 +295,12 @@ fn peer(table: &PeerTable, reading: &mut FileReading<'_>) -> PeerSettings {
         }
         address
     });
-    PeerSettings { id: id.as_str().into(), address }
+    let telemetry = reading.duration(table.telemetry.as_ref());
+    if let (Some(text), Some(_)) = (&table.telemetry, telemetry.filter(|interval| *interval < SHORTEST)) {
+        let flaw = Flaw::new(text.span(), "telemetry goes out ten times a second at most: a peer drops more");
+        reading.refuse(flaw.help("write \"100ms\" or more"));
+    }
+    PeerSettings { id: id.as_str().into(), address, tools: reading.globs(&table.tools), telemetry }
 }
 
 fn host_and_port(text: &str) -> Option<(String, u16)> {
@@ -277,7 +360,7 @@ mod tests {
                          [context.chat]\npeers = [\"edge\"]\nkeep = \"5m\"\n";
 
     fn parsed(text: &str) -> Result<Config, String> {
-        let sections = Sections::default().with(AxcpSection);
+        let sections = Sections::default().with(AxcpSection).with(OfferedSection);
         sections.parse(text, Path::new("banyan.toml"), &SystemSources).map_err(|error| error.to_string())
     }
 
@@ -291,11 +374,31 @@ mod tests {
     }
 
     #[test]
+    fn tools_of_a_peer_are_a_mount() {
+        let config = parsed(&format!("{WHOLE}[offered.machines]\npeer = \"edge\"\n")).unwrap();
+        let mount = &config.mounts[&banyan_model::Segment::nearest("machines")];
+        let Transport::Family(family) = &mount.transport else { panic!("no family") };
+        assert_eq!(family.settings::<OfferedSettings>().map(|settings| &*settings.peer), Some("dns:edge.example"));
+        for (more, wanted) in [("[offered.cloud]\n", "[axcp.peer.cloud]"), ("[offered.chat]\npeer = \"edge\"\n", "another section")] {
+            let refused = parsed(&format!("{WHOLE}{more}")).unwrap_err();
+            assert!(refused.contains(wanted), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_peer_may_call_nothing_by_default() {
+        let tools = |text: &str| parsed(text).unwrap().values.get::<AxcpSettings>().unwrap().peers["edge"].tools.clone();
+        assert!(tools(WHOLE).is_empty());
+        assert_eq!(tools(&WHOLE.replace("[context", "tools = [\"plant.*\"]\n[context")), ["plant.*"]);
+    }
+
+    #[test]
     fn a_wrong_peer_is_refused_with_advice() {
         for (text, wanted) in [
             (WHOLE.replace("dns:edge.example", "edge"), "`dns:`"),
             (WHOLE.replace("[::1]:7143", "edge.example"), "edge.example.com:7143"),
             (WHOLE.replace("127.0.0.1:7143", "nowhere"), "0.0.0.0:7143"),
+            (WHOLE.replace("[context", "telemetry = \"10ms\"\n[context"), "ten times a second"),
             (WHOLE.replace("[\"edge\"]", "[\"cloud\"]"), "[axcp.peer.cloud]"),
             (format!("{WHOLE}[axcp.peer.other]\nid = \"dns:edge.example\"\n"), "two peers"),
             (WHOLE.replace("keep = ", "readers = [\"edge\"]\nkeep = "), "`readers`"),

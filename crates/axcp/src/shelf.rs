@@ -325,8 +325,8 @@ impl HeldContext {
         }
         let id = Arc::clone(&self.settings.id);
         match shelf.in_store(move |store, gate| shorten(store, gate, &id)).await {
-            Ok(()) => {
-                (turn.bytes, turn.shortens_at) = (turn.bytes / 2, MOST_BEHIND);
+            Ok(left) => {
+                (turn.bytes, turn.shortens_at) = (left, MOST_BEHIND);
                 Ok(None)
             }
             Err(error) if turn.bytes > MOST_UNSHORTENED => Err(error),
@@ -390,10 +390,17 @@ fn replica_of(kept: &KeptContext, id: &str, node: &str, to: u64) -> Result<Repli
     Ok(replica)
 }
 
-/// Puts a snapshot in the place of the older half of the versions.
-fn shorten(store: &dyn Contexts, gate: &str, id: &str) -> Result<(), ShelfError> {
+/// Puts a snapshot in the place of the older half of the bytes of all versions. Gives the bytes of the versions left.
+fn shorten(store: &dyn Contexts, gate: &str, id: &str) -> Result<usize, ShelfError> {
     let kept = store.read(gate, id)?;
-    let Some((middle, _)) = kept.versions.get(kept.versions.len() / 2) else { return Ok(()) };
+    let all: usize = kept.versions.iter().map(|(_, text)| text.len()).sum();
+    let mut left = all;
+    let middle = kept.versions.iter().find(|(_, text)| {
+        left -= text.len();
+        left <= all / 2
+    });
+    let Some((middle, _)) = middle else { return Ok(all) };
     let replica = replica_of(&kept, id, "store", *middle)?;
-    Ok(store.rebase(gate, id, *middle, &write_snapshot(&replica.snapshot()))?)
+    store.rebase(gate, id, *middle, &write_snapshot(&replica.snapshot()))?;
+    Ok(left)
 }

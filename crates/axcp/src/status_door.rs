@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::node::AxcpNode;
 use crate::shelf::{ContextShelf, HeldContext, uri};
+use crate::tools::link::ToolCounts;
 
 const STATUS: &str = "/-/axcp";
 const CONTEXT: &str = "/-/context/";
@@ -99,6 +100,7 @@ impl ContextDoor {
                     "profile": link.as_ref().and_then(|link| link.profile()),
                     "from": link.as_ref().map(|link| link.connection.remote_address().to_string()),
                     "telemetry": link.as_ref().map(|link| telemetry(&link.telemetry())),
+                    "tools": link.as_ref().map(|link| tools(link.tools.counts())),
                     "last_end": state.ends.get(&peer.id),
                 })
             })
@@ -112,6 +114,10 @@ impl ContextDoor {
             "contexts": contexts,
         })
     }
+}
+
+fn tools(counts: ToolCounts) -> Value {
+    json!({"offered": counts.offered, "accepted": counts.accepted, "astray": counts.astray})
 }
 
 fn telemetry(watch: &TelemetryWatch) -> Value {

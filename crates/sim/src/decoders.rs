@@ -28,7 +28,7 @@ mod trust;
 pub type Check = fn(&[u8]);
 
 /// Every check under the name of its decoder and corpus.
-pub const ALL: [(&str, Check); 87] = [
+pub const ALL: [(&str, Check); 88] = [
     ("a2a_served", served::message),
     ("aepb_a2a", bridged::a2a),
     ("aepb_ainp", bridged::ainp),
@@ -42,6 +42,7 @@ pub const ALL: [(&str, Check); 87] = [
     ("axcp_frames", contexts::frames),
     ("axcp_patch", contexts::patch),
     ("axcp_session", contexts::session),
+    ("axcp_tools", contexts::tools),
     ("bird", network::bird),
     ("canonical", audit::form),
     ("capability", rooms::capability),

@@ -38,6 +38,12 @@ pub fn names(certificate: &CertificateDer<'_>) -> Option<Names> {
     Some(Names { dns, uris, ips, serial: hex(parsed.raw_serial()), until })
 }
 
+/// Reads the public key in a certificate: the DER of its `SubjectPublicKeyInfo`. `None` for bytes of another kind.
+pub fn public_key(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {
+    let (_, parsed) = X509Certificate::from_der(certificate).ok()?;
+    Some(parsed.public_key().raw.to_vec())
+}
+
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()

@@ -7,7 +7,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from context import troubled
+from context import example, tools, troubled
 from context.nodes import WITHIN, Peer, micros, op, read, section, wait, write
 from gateway import Gateway, free_port
 from install import venv_bin
@@ -22,7 +22,7 @@ NAMES = ("one", "two", "three", "python", "stranger")
 def run(report):
     with tempfile.TemporaryDirectory(prefix="banyan-contexts-") as place:
         subprocess.run([venv_bin("context"), str(HERE / "certify.py"), place, *NAMES], check=True, timeout=60)
-        jobs = {"dialled": dialled, "dials": dials, "refused": refused, "killed": killed, "three gates": three, "troubled": troubled.run}
+        jobs = {"dialled": dialled, "dials": dials, "refused": refused, "killed": killed, "three gates": three, "troubled": troubled.run, "tools": tools.run, "example": example.run}
         threads = [threading.Thread(target=report.guard, args=(f"context/{name}", lambda job=job: job(report, place))) for name, job in jobs.items()]
         for thread in threads:
             thread.start()

@@ -79,6 +79,27 @@ class Peer:
     def raw(self, data):
         self._command({"raw": data.hex()})
 
+    def offer(self, **offer):
+        self._command({"offer": offer})
+
+    def invoke(self, trace_id, tool_id, arguments=None, **more):
+        """Calls a tool of the gate."""
+        data = {} if arguments is None else {"arguments": base64.b64encode(json.dumps(arguments).encode()).decode()}
+        self.send(trace_id=trace_id, tool_invoke={"tool_id": tool_id, **data, **more})
+
+    def about(self, trace_id, *members, within=WITHIN):
+        """The next envelope with `trace_id` and one of `members`: the member's content, or an empty one."""
+        end = time.monotonic() + within
+        while time.monotonic() < end:
+            event = self.next(max(0.01, end - time.monotonic()))
+            envelope = event.get("envelope", {})
+            found = next((envelope[member] for member in members if member in envelope), None)
+            if found is not None and envelope.get("trace_id") == trace_id:
+                return found
+            if "closed" in event:
+                return {}
+        return {}
+
     def datagram(self, data):
         self._command({"datagram": data.hex()})
 

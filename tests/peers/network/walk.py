@@ -15,10 +15,10 @@ WITHIN = 90
 END = "walk-step-ended"
 
 
-def commands():
+def commands(example=EXAMPLE):
     """Each command of the text, with the lines that it shows."""
     found = []
-    for block in re.findall(r"```console\n(.*?)```", (EXAMPLE / "README.md").read_text(), re.S):
+    for block in re.findall(r"```console\n(.*?)```", (example / "README.md").read_text(), re.S):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))

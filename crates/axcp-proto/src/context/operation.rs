@@ -219,3 +219,21 @@ fn depth(text: &[u8]) -> usize {
     }
     most
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xc_10_no_write_grows_by_more_than_was_reckoned() {
+        let mut root = RegisterNode::default();
+        for number in 0_u64..40 {
+            let (path, data) = (format!("/{number}"), Bytes::from_static(b"1"));
+            let op = DeltaOp { op: DeltaKind::Replace.into(), path, data, ts: number + 1, node_id: "n".into() };
+            let write = OpWrites::read(&op, &"n".into()).unwrap();
+            let before = root.held();
+            assert!(write.join(&mut root));
+            assert!(root.held() - before <= write.growth, "{number}");
+        }
+    }
+}

@@ -12,24 +12,41 @@ pub(super) fn parts_of(patch: ContextPatch) -> Vec<ContextPatch> {
     let ContextPatch { context_id, base_version, ops, new_version, is_part, part: _, epoch } = patch;
     let counts_ops = new_version == 0 && !is_part;
     let mut parts: Vec<ContextPatch> = Vec::new();
-    let (mut sent, mut unpacked, mut base_version) = (0, 0, base_version);
+    let (mut size, mut base_version) = (PartSize::default(), base_version);
     for op in ops {
-        let (adds_sent, adds_unpacked) = (size(&op), unpacked_len(&op.data));
-        let fits =
-            |part: &ContextPatch| part.ops.len() < MOST_OPS && sent + adds_sent <= MOST_SENT && unpacked + adds_unpacked <= MOST_UNPACKED;
-        if !parts.last().is_some_and(fits) {
-            (sent, unpacked) = (0, 0);
+        if !size.takes(&op) || parts.is_empty() {
+            size = PartSize::default();
+            size.takes(&op);
             let part =
                 ContextPatch { context_id: context_id.clone(), base_version, new_version, is_part, epoch, ..ContextPatch::default() };
             parts.push(part);
         }
-        (sent, unpacked) = (sent + adds_sent, unpacked + adds_unpacked);
         base_version = if counts_ops { base_version.saturating_add(1) } else { base_version };
         if let Some(part) = parts.last_mut() {
             part.ops.push(op);
         }
     }
     parts
+}
+
+/// Size of a part that grows.
+#[derive(Debug, Default)]
+pub(super) struct PartSize {
+    ops: usize,
+    sent: usize,
+    unpacked: usize,
+}
+
+impl PartSize {
+    /// Takes an operation, if there is room. The first always has room.
+    pub(super) fn takes(&mut self, op: &DeltaOp) -> bool {
+        let (sent, unpacked) = (self.sent + size(op), self.unpacked + unpacked_len(&op.data));
+        let fits = self.ops == 0 || self.ops < MOST_OPS && sent <= MOST_SENT && unpacked <= MOST_UNPACKED;
+        if fits {
+            (self.ops, self.sent, self.unpacked) = (self.ops + 1, sent, unpacked);
+        }
+        fits
+    }
 }
 
 /// Bytes of an operation on the wire, at most.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::clock::{HybridClock, WriteStamp};
 use super::operation::{OpWrites, RecordedOp, check_id, op_of};
-use super::part::parts_of;
+use super::part::{PartSize, parts_of};
 use super::path::ContextPath;
 use super::tree::RegisterNode;
 use crate::error::AxcpError;
@@ -343,6 +343,17 @@ impl Replica {
     pub fn range(&self, from: u64, to: u64) -> Result<ContextPatch, AxcpError> {
         self.check_range(from, to)?;
         let ops = self.between(from, to).map(|entry| entry.op.clone()).collect();
+        Ok(ContextPatch { context_id: self.context_id.clone(), base_version: from, ops, ..ContextPatch::default() })
+    }
+
+    /// Gives as many operations of the versions after `from`, up to `to`, as fit an envelope. No further one is copied.
+    ///
+    /// # Errors
+    /// When a version is not kept any more, or not made yet.
+    pub(super) fn first_part(&self, from: u64, to: u64) -> Result<ContextPatch, AxcpError> {
+        self.check_range(from, to)?;
+        let mut size = PartSize::default();
+        let ops = self.between(from, to).take_while(|entry| size.takes(&entry.op)).map(|entry| entry.op.clone()).collect();
         Ok(ContextPatch { context_id: self.context_id.clone(), base_version: from, ops, ..ContextPatch::default() })
     }
 

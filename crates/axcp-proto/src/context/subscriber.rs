@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::part::parts_of;
 use super::replica::Replica;
 use crate::envelope::{MOST_FILTER, MOST_OPS};
 use crate::error::AxcpError;
@@ -117,7 +116,10 @@ impl Subscriber {
             let patch = self.versions(replica, from, to, None);
             let reached = patch.as_ref().map_or(to, reached);
             self.gap = (reached < to).then_some((reached, to));
-            return patch;
+            if patch.is_some() {
+                return patch;
+            }
+            // The versions of the gap are gone: the peer asks for a snapshot, and gets what else there is.
         }
         let is_held = self.sent <= kept && replica.check_range(self.sent, self.sent).is_ok();
         if self.snapshot.is_some() || !is_held {
@@ -183,7 +185,7 @@ impl Subscriber {
     /// Makes a patch of as many versions as fit an envelope. `but`: a peer whose own new patches are left out.
     fn versions(&self, replica: &Replica, from: u64, to: u64, but: Option<&str>) -> Option<ContextPatch> {
         let some = to.min(from.saturating_add(u64::try_from(MOST_OPS).unwrap_or(u64::MAX)));
-        let mut patch = parts_of(replica.range(from, some).ok()?).into_iter().next()?;
+        let mut patch = replica.first_part(from, some).ok().filter(|patch| !patch.ops.is_empty())?;
         let (before, after) = (patch.ops.len(), reached(&patch));
         // The connection says whose patch it was: the author that a patch names may never have seen it.
         let mut brought =

@@ -60,10 +60,13 @@ const SHARED: usize = 16;
 const BLOCK: usize = 11 * size_of::<(Arc<str>, Box<RegisterNode>)>() + ALLOCATION + 40;
 /// Entries of each block of a map but one, at least.
 const LEAST_IN_BLOCK: usize = 5;
+/// Bytes that the order of a map takes at once, when the map gets wide.
+const STEP: usize = size_of::<NodeAges>() + ALLOCATION + AGE * (LEAST_IN_BLOCK + WIDE);
 
 /// Gives the most bytes that nodes take, with names and values of `texts` bytes in all, and authors of `author` bytes.
 pub(super) const fn most_held(nodes: usize, texts: usize, author: usize) -> usize {
-    nodes * (NODE + SHARED + 2 * ALLOCATION + 2 * (AUTHOR + author) + BLOCK + AGE) + texts
+    let steps = 1 + nodes / WIDE;
+    nodes * (NODE + SHARED + 2 * ALLOCATION + 2 * (AUTHOR + author) + BLOCK + AGE) + steps * STEP + texts
 }
 
 /// Gives the bytes of a map with `entries` entries, and of their order, at most.

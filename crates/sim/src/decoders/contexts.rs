@@ -1,11 +1,14 @@
 //! Checks for what a node of AXCP sends: frames, envelopes, packed data, and whole sessions. Opens no connection.
 
+use axcp_proto::capability::offers::{MOST_OFFERED, OfferProof, PeerOffers};
+use axcp_proto::capability::{CapabilityDescriptor, CapabilityKind, CapabilityMessage, MOST_TOOLS};
 use axcp_proto::context::peers::{ContextMoment, KnownVersion, SharedContext};
 use axcp_proto::context::replica::Replica;
 use axcp_proto::envelope::ReceivedEnvelope;
 use axcp_proto::error::AxcpError;
 use axcp_proto::frame::{FrameReader, LengthOrder, MOST_FRAME};
 use axcp_proto::gzip::{MOST_DATA, pack, unpack};
+use axcp_proto::invocation::{KeptCalls, KeptEnd, KeyedCall, ToolResult};
 use axcp_proto::message::{EnvelopePayload, ErrorMessage, SyncSubscribe};
 use axcp_proto::profile::ProfileOffer;
 use axcp_proto::session::{AxcpSession, SessionEvent, is_fatal};
@@ -116,6 +119,47 @@ pub(super) fn session(data: &[u8]) {
         }
     }
     assert_eq!(other.snapshot(), context.replica().snapshot());
+}
+
+/// Words about tools stay within their bounds, a taken descriptor is a definition of MCP, and a key stands for one call.
+pub(super) fn tools(data: &[u8]) {
+    let (mut offers, mut keys) = (PeerOffers::default(), KeptCalls::default());
+    for frame in read(std::iter::once(data)).0 {
+        let Ok(envelope) = ReceivedEnvelope::read(frame) else { continue };
+        let done = match envelope.payload() {
+            Ok(Some(EnvelopePayload::Capability(content))) => capability(&mut offers, envelope.trace_id(), &content),
+            Ok(Some(EnvelopePayload::ToolInvoke(invoke))) => invoke.check(envelope.trace_id()).and_then(|()| {
+                let is_new = matches!(keys.begin(&invoke, (), 0)?, KeyedCall::Begins(()));
+                let end = KeptEnd::Result(invoke.arguments.clone());
+                assert!(!is_new || keys.end(&invoke.idempotency_key, &end, 0).is_empty());
+                assert_eq!(keys.begin(&invoke, (), 0), Ok(KeyedCall::Ended((), end)), "a key runs its call once");
+                Ok(())
+            }),
+            Ok(Some(EnvelopePayload::ToolResult(result))) => {
+                result.check().inspect(|()| assert!(is_json(&ToolResult::done(result.result.clone()).result)))
+            }
+            Ok(_) => Ok(()),
+            Err(refused) => Err(refused),
+        };
+        if let Err(refused) = done {
+            holds(&refused.message());
+        }
+    }
+}
+
+fn capability(offers: &mut PeerOffers, trace_id: &str, content: &Bytes) -> Result<(), AxcpError> {
+    let Some(CapabilityKind::Offer(offer)) = CapabilityMessage::read(content)? else { return Ok(()) };
+    let (did, session) = (offer.sender_did.clone(), offer.session.clone());
+    let proof = OfferProof { signer: Some(&did), session: &session, wall: offer.created_ms, room: usize::MAX };
+    offers.take(trace_id, *offer, &proof)?;
+    assert!(offers.held() <= MOST_OFFERED && offers.tools().len() <= MOST_TOOLS);
+    for (id, tool) in &**offers.tools() {
+        let definition = tool.definition();
+        assert!(is_json(definition.as_bytes()), "a definition is JSON");
+        let again = CapabilityDescriptor::of_tool(definition.as_bytes());
+        assert!(again.is_none_or(|again| again.tool_id == *id && again.input_schema == tool.input_schema.trim()));
+    }
+    Ok(())
 }
 
 fn apply(context: &mut SharedContext, payload: EnvelopePayload) -> Result<(), AxcpError> {

@@ -1,6 +1,7 @@
 //! Questions for what a peer refused or did not send, and their pauses.
 
 use super::*;
+use crate::context::replica::HistoryBounds;
 
 /// A part that is refused for ever, in a snapshot that takes longer than the shortest pause.
 #[test]
@@ -97,4 +98,19 @@ fn xc_12_repeated_subscriptions_start_once_a_second() {
         assert!(one.due("other").is_none_or(|due| due > now), "the writer is told when to go on");
     }
     assert_eq!(sent, [0, 1_000, 2_000, 3_000]);
+}
+
+#[test]
+fn xc_12_a_gap_that_is_gone_holds_nothing_back() {
+    let small = Replica::new("c", "one").unwrap().bounded(HistoryBounds { journal: 1000, batch: 1000 });
+    let mut one = SharedContext::new(small, 0, 1000, [("other".into(), KnownVersion::default())]);
+    let mut other = shared("other", &["one"]);
+    write(&mut one, "/a", "1", 0);
+    meet(&mut one, &mut other, ("one", "other"), 0);
+    settle(&mut one, &mut other, ("one", "other"), 0);
+    let from = ContextGraphVersion { context_id: "c".into(), ..ContextGraphVersion::default() };
+    one.request("other", &SyncRequest { missing_from: Some(from), to_version: 1 }).unwrap();
+    (0..20).for_each(|at| write(&mut one, &format!("/s{at}"), "1", 0));
+    assert!(one.replica().check_range(0, 1).is_err(), "the versions of the gap are gone");
+    assert!(one.next("other", 0).is_some(), "what else there is goes out at once");
 }
