@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::capability::MOST_TOOL_ID;
 use crate::error::AxcpError;
-use crate::message::ErrorMessage;
+use crate::message::{ErrorMessage, ToolInvoke, ToolOutcome, ToolResult};
 
 /// Bytes of the arguments of a call.
 pub const MOST_ARGUMENTS: usize = 1024 * 1024;
@@ -27,53 +27,6 @@ pub const KEY_KEPT: u64 = 600_000;
 pub const MOST_KEPT: usize = 4 * 1024 * 1024;
 /// Envelopes that wait for one and the same call.
 pub const MOST_WAITING: usize = 8;
-
-/// Wish to call a tool.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ToolInvoke {
-    #[prost(string, tag = "1")]
-    pub tool_id: String,
-    /// A JSON object; nothing stands for an empty one.
-    #[prost(bytes = "bytes", tag = "2")]
-    pub arguments: Bytes,
-    /// Longest time of the call, approval included; 0: as long as the callee allows.
-    #[prost(uint32, tag = "3")]
-    pub timeout_ms: u32,
-    /// Key under which a repeated call runs once; empty: each call runs.
-    #[prost(string, tag = "4")]
-    pub idempotency_key: String,
-}
-
-/// State of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum ToolOutcome {
-    /// The tool has answered: the last word about the call.
-    Done = 0,
-    /// The call waits for people. Another word follows.
-    Waiting = 1,
-}
-
-/// Answer to a call, or news of it.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ToolResult {
-    #[prost(enumeration = "ToolOutcome", tag = "1")]
-    pub outcome: i32,
-    /// A JSON object: the result of MCP, as the tool gave it.
-    #[prost(bytes = "bytes", tag = "2")]
-    pub result: Bytes,
-    /// Text for people.
-    #[prost(string, tag = "3")]
-    pub words: String,
-}
-
-/// News that nobody waits for a call any more.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct ToolCancel {
-    /// Text for people.
-    #[prost(string, tag = "1")]
-    pub reason: String,
-}
 
 impl ToolInvoke {
     /// Checks the form of a call in an envelope with `trace_id`.

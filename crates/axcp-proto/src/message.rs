@@ -5,8 +5,6 @@
 
 use bytes::Bytes;
 
-use crate::invocation::{ToolCancel, ToolInvoke, ToolResult};
-
 /// Field of the signature in an envelope.
 pub(crate) const SIGNATURE: u32 = 100;
 /// Field of the evidence in an envelope.
@@ -221,4 +219,51 @@ pub struct ErrorMessage {
     pub reason: String,
     #[prost(bytes = "bytes", tag = "3")]
     pub diagnostics: Bytes,
+}
+
+/// Wish to call a tool.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ToolInvoke {
+    #[prost(string, tag = "1")]
+    pub tool_id: String,
+    /// A JSON object; nothing stands for an empty one.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub arguments: Bytes,
+    /// Longest time of the call, approval included; 0: as long as the callee allows.
+    #[prost(uint32, tag = "3")]
+    pub timeout_ms: u32,
+    /// Key under which a repeated call runs once; empty: each call runs.
+    #[prost(string, tag = "4")]
+    pub idempotency_key: String,
+}
+
+/// State of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum ToolOutcome {
+    /// The tool has answered: the last word about the call.
+    Done = 0,
+    /// The call waits for people. Another word follows.
+    Waiting = 1,
+}
+
+/// Answer to a call, or news of it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ToolResult {
+    #[prost(enumeration = "ToolOutcome", tag = "1")]
+    pub outcome: i32,
+    /// A JSON object: the result of MCP, as the tool gave it.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub result: Bytes,
+    /// Text for people.
+    #[prost(string, tag = "3")]
+    pub words: String,
+}
+
+/// News that nobody waits for a call any more.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ToolCancel {
+    /// Text for people.
+    #[prost(string, tag = "1")]
+    pub reason: String,
 }

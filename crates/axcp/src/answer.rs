@@ -4,7 +4,7 @@ use axcp_proto::error::{AxcpError, ErrorCode};
 use axcp_proto::message::EnvelopePayload;
 use quinn::{Connection, VarInt};
 
-use crate::tools::room::CallPlace;
+use crate::room::CallPlace;
 use crate::words::plain;
 
 /// End of a connection by this node.

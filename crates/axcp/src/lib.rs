@@ -8,6 +8,7 @@ mod mounted;
 mod node;
 mod part;
 mod pulse;
+mod room;
 mod section;
 mod shelf;
 mod slots;

@@ -217,7 +217,7 @@ def approved(report, place):
 def offered(report, place):
     """The node's tools are a server of the gate."""
     name, port = "context/offered", free_port()
-    with Gateway(name, {}, config=section(place, "three", port, python=None) + '[offered.machine]\npeer = "python"\n', wait=False) as gateway:
+    with Gateway(name, {}, config=section(place, "three", port, python=None) + '[pins]\nmode = "trust"\n[offered.machine]\npeer = "python"\n', wait=False) as gateway:
         with Peer(place, "dial", "127.0.0.1", port) as peer:
             peer.hello()
             now = time.time_ns() // 1_000_000

@@ -8,7 +8,7 @@ use axcp_proto::invocation::KeptCalls;
 use call::judge::gate::Gate;
 use runtime::clock;
 
-use crate::tools::room::CallRoom;
+use crate::room::CallRoom;
 use crate::tools::served::CallWaiter;
 use crate::tools::shelf::OfferShelf;
 

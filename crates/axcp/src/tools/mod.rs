@@ -5,7 +5,6 @@ pub(crate) mod ending;
 pub(crate) mod ground;
 pub(crate) mod link;
 pub(crate) mod outgoing;
-pub(crate) mod room;
 pub(crate) mod served;
 pub(crate) mod shelf;
 pub(crate) mod signer;

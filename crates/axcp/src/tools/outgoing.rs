@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axcp_proto::invocation::{ToolCancel, ToolInvoke};
-use axcp_proto::message::{EnvelopePayload, ErrorMessage};
+use axcp_proto::message::{EnvelopePayload, ErrorMessage, ToolCancel, ToolInvoke};
 use bytes::Bytes;
 use call::tree::port::UpstreamError;
 use runtime::random;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::answer::LinkAnswer;
-use crate::tools::room::{CallPlace, CallRoom};
+use crate::room::{CallPlace, CallRoom};
 
 /// Word of a peer about a call.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use axcp_proto::capability::offers::MOST_OFFERED;
 use axcp_proto::capability::{CapabilityDescriptor, MOST_TOOLS};
 use axcp_proto::error::{AxcpError, ErrorCode};
-use axcp_proto::invocation::{KeptEnd, KeyedCall, ToolInvoke, ToolResult};
-use axcp_proto::message::{EnvelopePayload, ErrorMessage};
+use axcp_proto::invocation::{KeptEnd, KeyedCall};
+use axcp_proto::message::{EnvelopePayload, ErrorMessage, ToolInvoke, ToolResult};
 use banyan_model::{Era, Principal, PrincipalKind};
 use bytes::Bytes;
 use call::judge::gate::Gate;
@@ -31,7 +31,7 @@ use crate::answer::LinkAnswer;
 use crate::section::OfferedSettings;
 use crate::tools::ending::ServedEnd;
 use crate::tools::ground::{CallKeys, ToolGround};
-use crate::tools::room::{CallPlace, CallRoom};
+use crate::room::{CallPlace, CallRoom};
 
 /// Interval of news to a caller whose call waits for people.
 const NEWS: Duration = Duration::from_secs(15);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use axcp_proto::capability::offers::OfferedTools;
 use axcp_proto::error::ErrorCode;
-use axcp_proto::invocation::{MOST_ARGUMENTS, MOST_RESULT, ToolInvoke, ToolResult};
-use axcp_proto::message::ErrorMessage;
+use axcp_proto::invocation::{MOST_ARGUMENTS, MOST_RESULT};
+use axcp_proto::message::{ErrorMessage, ToolInvoke, ToolResult};
 use banyan_model::Era;
 use bytes::Bytes;
 use call::tree::back::Back;
