@@ -168,7 +168,7 @@ impl<W> KeptCalls<W> {
     }
 
     /// Notes the end of the call of `key`, and gives whoever waits for it. A long result makes older ones go, and their keys stay.
-    pub fn end(&mut self, key: &str, end: &KeptEnd, now: u64) -> Vec<W> {
+    pub fn end_call(&mut self, key: &str, end: &KeptEnd, now: u64) -> Vec<W> {
         let size = size(end);
         let kept = if size > MOST_KEPT { KeptEnd::Dropped } else { end.clone() };
         self.make_room(size);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(calls.begin(&invoke("k", "{}"), 1, 0), Ok(KeyedCall::Begins(1)));
         assert_eq!(calls.begin(&invoke("k", ""), 2, 1), Ok(KeyedCall::Joins));
         let end = KeptEnd::Result(Bytes::from_static(b"{\"n\":1}"));
-        assert_eq!(calls.end("k", &end, 5), [2]);
+        assert_eq!(calls.end_call("k", &end, 5), [2]);
         for now in [6, KEY_KEPT + 4] {
             assert_eq!(calls.begin(&invoke("k", "{}"), 3, now), Ok(KeyedCall::Ended(3, end.clone())));
         }
@@ -299,12 +299,12 @@ mod tests {
         assert_eq!(calls.begin(&invoke("more", ""), (), 0).unwrap_err().code().number(), 9);
         let long = KeptEnd::Result(vec![b' '; MOST_KEPT / 2].into());
         for number in 0..4 {
-            calls.end(&number.to_string(), &long, number);
+            calls.end_call(&number.to_string(), &long, number);
             assert!(calls.bytes <= MOST_KEPT);
         }
         assert_eq!(calls.begin(&invoke("0", ""), (), 5), Ok(KeyedCall::Ended((), KeptEnd::Dropped)));
         assert_eq!(calls.begin(&invoke("3", ""), (), 5), Ok(KeyedCall::Ended((), long)));
-        calls.end("9", &KeptEnd::Result(vec![b' '; MOST_KEPT + 1].into()), 5);
+        calls.end_call("9", &KeptEnd::Result(vec![b' '; MOST_KEPT + 1].into()), 5);
         assert_eq!(calls.begin(&invoke("9", ""), (), 5), Ok(KeyedCall::Ended((), KeptEnd::Dropped)));
         assert!((0..MOST_WAITING).all(|_| calls.begin(&invoke("5", ""), (), 5).is_ok()));
         assert_eq!(calls.begin(&invoke("5", ""), (), 5).unwrap_err().code().number(), 9);

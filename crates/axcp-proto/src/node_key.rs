@@ -38,6 +38,7 @@ impl NodeKey {
         Some(Self { kind: NodeKeyKind::P256, public: [&[4], point].concat(), did })
     }
 
+    /// Gives the kind of the key.
     pub fn kind(&self) -> NodeKeyKind {
         self.kind
     }

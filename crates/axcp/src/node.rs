@@ -345,7 +345,7 @@ impl AxcpNode {
             () = self.trust.ended(&party) => LinkEnd::new(ErrorCode::Unauthorized, "the certificate has ended or was revoked"),
             end = link.run() => end,
         };
-        link.tools.end();
+        link.tools.end_calls();
         end.close(&link.connection);
         tracing::info!(peer = %peer, why = end.why, "the connection with a peer has ended");
         self.state().ends.insert(Arc::clone(&peer), end.why);

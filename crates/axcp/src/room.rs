@@ -29,7 +29,7 @@ pub(crate) struct CallPlace {
 
 impl CallRoom {
     /// Takes room for a call; `None`: there is none.
-    pub(crate) fn take(self: &Arc<Self>, peer: &Arc<str>, bytes: usize) -> Option<CallPlace> {
+    pub(crate) fn take_place(self: &Arc<Self>, peer: &Arc<str>, bytes: usize) -> Option<CallPlace> {
         let mut shares = self.lock();
         let share = fits(&shares, peer, TakenShare { calls: 1, bytes })?;
         shares.insert(Arc::clone(peer), share);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn places(room: &Arc<CallRoom>, peer: &str, bytes: usize) -> Vec<CallPlace> {
-        std::iter::from_fn(|| room.take(&peer.into(), bytes)).collect()
+        std::iter::from_fn(|| room.take_place(&peer.into(), bytes)).collect()
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let room = Arc::<CallRoom>::default();
         let one = places(&room, "one", 1);
         assert_eq!(one.len(), MOST_CALLS[0]);
-        assert!(room.take(&"other".into(), 1).is_some(), "another peer has room");
+        assert!(room.take_place(&"other".into(), 1).is_some(), "another peer has room");
         drop(one);
         assert!(room.lock().is_empty());
         assert_eq!(places(&room, "one", 1024 * 1024).len(), 16);
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn xc_21_a_result_takes_room_of_its_own() {
         let room = Arc::<CallRoom>::default();
-        let mut place = room.take(&"one".into(), 10).unwrap();
+        let mut place = room.take_place(&"one".into(), 10).unwrap();
         assert!(place.grow(MOST_BYTES[0] - 10) && !place.grow(1));
-        assert!(room.take(&"one".into(), 1).is_none());
+        assert!(room.take_place(&"one".into(), 1).is_none());
         drop(place);
         assert!(room.lock().is_empty());
     }

@@ -67,7 +67,7 @@ impl PeerOffers {
     ///
     /// # Errors
     /// When the offer is forged or stale, or its descriptor breaks a bound. A refused descriptor leaves the rest of its list as it is.
-    pub fn take(&mut self, trace_id: &str, offer: CapabilityOffer, proof: &OfferProof<'_>) -> Result<Option<Vec<String>>, AxcpError> {
+    pub fn take_offer(&mut self, trace_id: &str, offer: CapabilityOffer, proof: &OfferProof<'_>) -> Result<Option<Vec<String>>, AxcpError> {
         self.judge(&offer, proof)?;
         if offer.list_size == 0 {
             return self.take_single(offer, proof).map(Some);
@@ -179,14 +179,14 @@ mod tests {
     #[test]
     fn xc_20_a_list_counts_once_it_is_whole() {
         let mut offers = PeerOffers::default();
-        assert_eq!(offers.take("t", offer("a", 2), &proof()), Ok(None));
+        assert_eq!(offers.take_offer("t", offer("a", 2), &proof()), Ok(None));
         assert!(offers.tools().is_empty());
-        assert_eq!(offers.take("t", offer("b", 2), &proof()), Ok(Some(vec!["a".into(), "b".into()])));
-        assert_eq!(offers.take("u", offer("c", 1), &proof()), Ok(Some(vec!["c".into()])));
+        assert_eq!(offers.take_offer("t", offer("b", 2), &proof()), Ok(Some(vec!["a".into(), "b".into()])));
+        assert_eq!(offers.take_offer("u", offer("c", 1), &proof()), Ok(Some(vec!["c".into()])));
         assert_eq!(offers.tools().keys().collect::<Vec<_>>(), ["c"]);
-        assert_eq!(offers.take("v", offer("d", 0), &proof()), Ok(Some(vec!["d".into()])));
+        assert_eq!(offers.take_offer("v", offer("d", 0), &proof()), Ok(Some(vec!["d".into()])));
         assert_eq!(offers.tools().len(), 2, "an offer without a list adds a tool");
-        assert_eq!(offers.take("w", offer("", 0), &proof()), Ok(Some(Vec::new())));
+        assert_eq!(offers.take_offer("w", offer("", 0), &proof()), Ok(Some(Vec::new())));
         assert_eq!((offers.tools().len(), offers.held()), (0, 0));
     }
 
@@ -197,7 +197,7 @@ mod tests {
         let another = OfferProof { signer: Some("did:key:z2"), ..proof() };
         let elsewhere = OfferProof { session: b"another", ..proof() };
         for forged in [unsigned, another, elsewhere] {
-            let refused = offers.take("t", offer("a", 1), &forged).unwrap_err();
+            let refused = offers.take_offer("t", offer("a", 1), &forged).unwrap_err();
             assert_eq!(refused.code().number(), 2, "{forged:?}");
         }
         assert!(offers.tools().is_empty());
@@ -207,13 +207,13 @@ mod tests {
     fn xc_20_a_stale_offer_is_refused() {
         let mut offers = PeerOffers::default();
         for wall in [NOW + MOST_SKEW + 1, NOW - MOST_SKEW - 1] {
-            let refused = offers.take("t", offer("a", 1), &OfferProof { wall, ..proof() }).unwrap_err();
+            let refused = offers.take_offer("t", offer("a", 1), &OfferProof { wall, ..proof() }).unwrap_err();
             assert_eq!(refused.code().number(), 2);
         }
-        offers.take("t", offer("a", 1), &proof()).unwrap();
+        offers.take_offer("t", offer("a", 1), &proof()).unwrap();
         let old = CapabilityOffer { created_ms: NOW - 1, ..offer("b", 1) };
-        assert_eq!(offers.take("u", old.clone(), &proof()).unwrap_err().code().number(), 2);
-        assert_eq!(offers.take("u", CapabilityOffer { list_size: 0, ..old }, &proof()).unwrap_err().code().number(), 2);
+        assert_eq!(offers.take_offer("u", old.clone(), &proof()).unwrap_err().code().number(), 2);
+        assert_eq!(offers.take_offer("u", CapabilityOffer { list_size: 0, ..old }, &proof()).unwrap_err().code().number(), 2);
         assert_eq!(offers.tools().keys().collect::<Vec<_>>(), ["a"]);
     }
 
@@ -221,26 +221,26 @@ mod tests {
     fn xc_20_a_bad_descriptor_spoils_no_other() {
         let mut offers = PeerOffers::default();
         let bad = CapabilityOffer { desc: Some(CapabilityDescriptor { input_schema: "7".into(), ..desc("bad") }), ..offer("", 3) };
-        assert_eq!(offers.take("t", offer("a", 3), &proof()), Ok(None));
-        assert_eq!(offers.take("t", bad, &proof()).unwrap_err().code().number(), 8);
-        assert_eq!(offers.take("t", offer("a", 3), &proof()), Ok(Some(vec!["a".into()])), "one tool twice counts once");
+        assert_eq!(offers.take_offer("t", offer("a", 3), &proof()), Ok(None));
+        assert_eq!(offers.take_offer("t", bad, &proof()).unwrap_err().code().number(), 8);
+        assert_eq!(offers.take_offer("t", offer("a", 3), &proof()), Ok(Some(vec!["a".into()])), "one tool twice counts once");
     }
 
     #[test]
     fn xc_20_the_offers_of_a_peer_are_bounded() {
         let mut offers = PeerOffers::default();
-        assert_eq!(offers.take("t", offer("a", u32::MAX), &proof()).unwrap_err().code().number(), 7);
+        assert_eq!(offers.take_offer("t", offer("a", u32::MAX), &proof()).unwrap_err().code().number(), 7);
         let long = |id: &str, size| CapabilityOffer {
             desc: Some(CapabilityDescriptor { description: "x".repeat(60_000), ..desc(id) }),
             ..offer("", size)
         };
-        let taken = (0..100).filter(|number| offers.take("t", long(&number.to_string(), 100), &proof()).is_ok()).count();
+        let taken = (0..100).filter(|number| offers.take_offer("t", long(&number.to_string(), 100), &proof()).is_ok()).count();
         assert!(taken < 75 && offers.held() <= MOST_OFFERED && offers.held() > MOST_OFFERED / 2, "{taken}");
         let crowded = OfferProof { room: 10, ..proof() };
-        assert_eq!(PeerOffers::default().take("t", long("a", 0), &crowded).unwrap_err().code().number(), 7);
+        assert_eq!(PeerOffers::default().take_offer("t", long("a", 0), &crowded).unwrap_err().code().number(), 7);
         for number in 0..MOST_TOOLS {
-            offers.take("u", offer(&number.to_string(), u32::try_from(MOST_TOOLS).unwrap()), &proof()).unwrap();
+            offers.take_offer("u", offer(&number.to_string(), u32::try_from(MOST_TOOLS).unwrap()), &proof()).unwrap();
         }
-        assert_eq!(offers.take("v", offer("more", 0), &proof()).unwrap_err().code().number(), 7);
+        assert_eq!(offers.take_offer("v", offer("more", 0), &proof()).unwrap_err().code().number(), 7);
     }
 }

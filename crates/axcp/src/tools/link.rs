@@ -76,11 +76,11 @@ impl LinkTools {
     }
 
     /// Ends all calls, both ways, with the link.
-    pub(crate) fn end(&self) {
-        self.served.end();
+    pub(crate) fn end_calls(&self) {
+        self.served.withdraw_all();
         if let Some(outgoing) = self.outgoing.get() {
             self.ground.offers.hide(&self.peer, outgoing);
-            outgoing.end();
+            outgoing.end_calls();
         }
     }
 
@@ -120,7 +120,7 @@ impl LinkTools {
         let (wall, room) = (clock::wall() / 1000, offers.room(&self.peer));
         let proof = OfferProof { signer: self.proof.signer(envelope), session: &self.proof.session, wall, room };
         let mut known = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
-        let accepted = known.take(envelope.trace_id(), offer, &proof)?;
+        let accepted = known.take_offer(envelope.trace_id(), offer, &proof)?;
         if let (Some(_), Some(calls)) = (&accepted, self.outgoing.get()) {
             let tools = PeerTools { tools: Arc::clone(known.tools()), calls: Arc::clone(calls), held: known.held() };
             offers.show(&self.peer, tools);

@@ -57,7 +57,7 @@ impl OutgoingCalls {
     /// Sends a call.
     pub(crate) fn begin(self: &Arc<Self>, invoke: ToolInvoke) -> Result<PendingCall, UpstreamError> {
         let crowded = || UpstreamError::Unreachable("too many calls to this peer are under way: try again shortly".into());
-        let place = self.room.take(&self.peer, invoke.arguments.len()).ok_or_else(crowded)?;
+        let place = self.room.take_place(&self.peer, invoke.arguments.len()).ok_or_else(crowded)?;
         let ((tell, last), news, trace_id) = (oneshot::channel(), Arc::<Notify>::default(), random::token());
         let gone = || UpstreamError::Unreachable("the connection with the peer has ended".into());
         self.lock().as_mut().ok_or_else(gone)?.insert(trace_id.clone(), AwaitedCall { last: tell, news: Arc::clone(&news) });
@@ -96,7 +96,7 @@ impl OutgoingCalls {
     }
 
     /// Ends all calls with the link.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end_calls(&self) {
         *self.lock() = None;
     }
 

@@ -145,7 +145,7 @@ impl ServedTools {
             return Err(AxcpError::Malformed("the trace id is that of a call under way: give each call one of its own"));
         }
         let crowded = AxcpError::TooMany("too many calls are under way: wait for an answer before the next");
-        let place = self.room.take(&self.peer, invoke.arguments.len()).ok_or(crowded)?;
+        let place = self.room.take_place(&self.peer, invoke.arguments.len()).ok_or(crowded)?;
         let mut waiter = CallWaiter { trace_id: trace_id.to_owned(), answers: answers.clone() };
         if !invoke.idempotency_key.is_empty() {
             waiter = match self.keys.with(|keys, now| keys.begin(&invoke, waiter, now))? {
@@ -171,7 +171,7 @@ impl ServedTools {
     }
 
     /// Withdraws all calls, with the link.
-    pub(crate) fn end(&self) {
+    pub(crate) fn withdraw_all(&self) {
         self.lock().values().for_each(Cancel::cancel);
     }
 
@@ -206,7 +206,7 @@ impl ServedCall {
         let mut waiting = Vec::new();
         if !invoke.idempotency_key.is_empty() {
             let key = &invoke.idempotency_key;
-            waiting = tools.keys.with(|keys, now| if never_left { keys.forget(key) } else { keys.end(key, &end, now) });
+            waiting = tools.keys.with(|keys, now| if never_left { keys.forget(key) } else { keys.end_call(key, &end, now) });
         }
         let fits = place.grow(if let KeptEnd::Result(result) = &end { result.len() } else { 0 });
         let end = if fits { end } else { KeptEnd::Dropped };

@@ -177,7 +177,7 @@ impl OfferedUpstream {
             match word {
                 Some(PeerWord::Waits) => back.into_iter().for_each(|back| back.stir()),
                 Some(PeerWord::Result(result)) => return self.checked(result),
-                Some(PeerWord::Refused(refused)) => return self.told(&refused),
+                Some(PeerWord::Refused(refused)) => return self.tell_refusal(&refused),
                 None => return Err(UpstreamError::Lost(format!("the connection with {} ended before its answer", self.peer))),
             }
         }
@@ -194,7 +194,7 @@ impl OfferedUpstream {
     }
 
     /// Tells a refusal of the peer, in its words.
-    fn told(&self, refused: &ErrorMessage) -> Result<Answer, UpstreamError> {
+    fn tell_refusal(&self, refused: &ErrorMessage) -> Result<Answer, UpstreamError> {
         let (code, words) = (ErrorCode::from_number(refused.code), plain(&refused.reason));
         if code == ErrorCode::Timeout {
             return Err(UpstreamError::Lost(format!("{} gave the call up after its time: {words}", self.peer)));

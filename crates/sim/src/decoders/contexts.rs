@@ -131,7 +131,7 @@ pub(super) fn tools(data: &[u8]) {
             Ok(Some(EnvelopePayload::ToolInvoke(invoke))) => invoke.check(envelope.trace_id()).and_then(|()| {
                 let is_new = matches!(keys.begin(&invoke, (), 0)?, KeyedCall::Begins(()));
                 let end = KeptEnd::Result(invoke.arguments.clone());
-                assert!(!is_new || keys.end(&invoke.idempotency_key, &end, 0).is_empty());
+                assert!(!is_new || keys.end_call(&invoke.idempotency_key, &end, 0).is_empty());
                 assert_eq!(keys.begin(&invoke, (), 0), Ok(KeyedCall::Ended((), end)), "a key runs its call once");
                 Ok(())
             }),
@@ -151,7 +151,7 @@ fn capability(offers: &mut PeerOffers, trace_id: &str, content: &Bytes) -> Resul
     let Some(CapabilityKind::Offer(offer)) = CapabilityMessage::read(content)? else { return Ok(()) };
     let (did, session) = (offer.sender_did.clone(), offer.session.clone());
     let proof = OfferProof { signer: Some(&did), session: &session, wall: offer.created_ms, room: usize::MAX };
-    offers.take(trace_id, *offer, &proof)?;
+    offers.take_offer(trace_id, *offer, &proof)?;
     assert!(offers.held() <= MOST_OFFERED && offers.tools().len() <= MOST_TOOLS);
     for (id, tool) in &**offers.tools() {
         let definition = tool.definition();
