@@ -28,10 +28,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::answer::LinkAnswer;
+use crate::room::{CallPlace, CallRoom};
 use crate::section::OfferedSettings;
 use crate::tools::ending::ServedEnd;
 use crate::tools::ground::{CallKeys, ToolGround};
-use crate::room::{CallPlace, CallRoom};
 
 /// Interval of news to a caller whose call waits for people.
 const NEWS: Duration = Duration::from_secs(15);
