@@ -13,6 +13,10 @@ pub(crate) fn lines(joined: &JoinStatus, output: &Output) -> Vec<String> {
     let mut lines = Vec::new();
     for parent in &joined.parents {
         lines.push(line(joined, parent, &next, now, output));
+        if !parent.budget.is_empty() {
+            let limits: Vec<String> = parent.budget.iter().map(|(name, most)| format!("{} {most}", printable(name))).collect();
+            lines.push(format!("    calls from here are bounded there: {}", limits.join(", ")));
+        }
         let more = parent.error.iter().chain(&parent.hint);
         lines.extend(more.flat_map(|text| text.lines()).map(|text| format!("    {}", printable(text))));
     }
@@ -66,14 +70,15 @@ mod tests {
             state: state.into(),
             since: time::now(),
             parent_id: None,
+            budget: std::collections::BTreeMap::new(),
             error: error.map(Into::into),
             hint: error.map(|_| "choose another segment".into()),
         };
-        let parents = vec![parent("https://a/", "refused", Some("namespace_conflict (-32012)")), parent("https://b/", "registered", None)];
+        let parents = vec![parent("https://a/", "refused", Some("namespace_conflict (-31001)")), parent("https://b/", "registered", None)];
         let joined = JoinStatus { segment: "edge".into(), parents, next_try: None, withheld: 2 };
         let lines = lines(&joined, &Output::new(false));
         assert_eq!(lines[0], "refused by https://a/ for 0s");
-        assert_eq!(lines[1..3], ["    namespace_conflict (-32012)", "    choose another segment"]);
+        assert_eq!(lines[1..3], ["    namespace_conflict (-31001)", "    choose another segment"]);
         assert_eq!(lines[3], "registered with https://b/ as edge for 0s");
         assert!(lines[4].contains("2 tools not shown"), "{lines:?}");
     }

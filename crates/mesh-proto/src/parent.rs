@@ -190,10 +190,12 @@ impl Parent {
         }
     }
 
-    /// Releases an authority's segment, on an operator's order. The current holder keeps the segment until the session ends.
+    /// Releases an authority's segment, on an operator's order. The current holder keeps the segment until the session ends, and makes no
+    /// new claim before, whatever settings or lists come.
     pub fn release(&mut self, segment: &Segment) -> bool {
         let released = self.claims.release(segment);
         if released {
+            self.sessions.release(segment);
             self.events.push_back(Event::ClaimReleased(segment.clone()));
         }
         released

@@ -1,4 +1,7 @@
 //! Refusals of requests (AX-27): a code, a stable message, and data with advice. Does not cover failed calls of tools.
+//!
+//! Codes -31001 to -31019 stand for a single refusal each. JSON-RPC leaves the numbers above -32000 to applications, and no refused call of a
+//! tool has any of these codes.
 
 use std::time::Duration;
 
@@ -264,28 +267,28 @@ impl Refusal {
 
     fn code(&self) -> (i64, &'static str) {
         match self {
-            Self::AuthorityMismatch { .. } => (-32015, "authority_mismatch"),
-            Self::AuthorityRequired { .. } => (-32015, "authority_required"),
-            Self::ClaimsUnavailable { .. } => (-32018, "claims_unavailable"),
-            Self::DottedName { .. } => (-32016, "dotted_name"),
-            Self::DuplicateSubserver { .. } => (-32014, "duplicate_subserver"),
-            Self::Full { .. } => (-32018, "aggregator_full"),
-            Self::HeartbeatInterval { .. } => (-32019, "heartbeat_interval_invalid"),
+            Self::AuthorityMismatch { .. } => (-31006, "authority_mismatch"),
+            Self::AuthorityRequired { .. } => (-31007, "authority_required"),
+            Self::ClaimsUnavailable { .. } => (-31014, "claims_unavailable"),
+            Self::DottedName { .. } => (-31009, "dotted_name"),
+            Self::DuplicateSubserver { .. } => (-31004, "duplicate_subserver"),
+            Self::Full { .. } => (-31013, "aggregator_full"),
+            Self::HeartbeatInterval { .. } => (-31016, "heartbeat_interval_invalid"),
             Self::MethodUnknown => (-32601, "method_unknown"),
-            Self::NameTooLong { .. } => (-32016, "name_too_long"),
-            Self::NamespaceConflict { .. } => (-32012, "namespace_conflict"),
-            Self::NotAdmitted { .. } => (-32015, "not_admitted"),
+            Self::NameTooLong { .. } => (-31010, "name_too_long"),
+            Self::NamespaceConflict { .. } => (-31001, "namespace_conflict"),
+            Self::NotAdmitted { .. } => (-31008, "not_admitted"),
             Self::ParamsInvalid { .. } => (-32602, "params_invalid"),
-            Self::RateLimited { .. } => (-32018, "registration_rate_limited"),
-            Self::RegistrationCycle { .. } => (-32013, "registration_cycle"),
+            Self::RateLimited { .. } => (-31015, "registration_rate_limited"),
+            Self::RegistrationCycle { .. } => (-31002, "registration_cycle"),
             Self::RouteInvalid { .. } => (-32001, "route_invalid"),
-            Self::SegmentInvalid { .. } => (-32016, "segment_invalid"),
-            Self::SplitBrain { .. } => (-32014, "split_brain"),
-            Self::SubserverSilent { .. } => (-32014, "subserver_silent"),
-            Self::SubtreeOutOfStep => (-32019, "subtree_out_of_step"),
-            Self::SubtreeTooLarge { .. } => (-32019, "subtree_too_large"),
-            Self::UnknownSession { .. } => (-32017, "unknown_session"),
-            Self::VersionUnsupported { .. } => (-32019, "version_unsupported"),
+            Self::SegmentInvalid { .. } => (-31011, "segment_invalid"),
+            Self::SplitBrain { .. } => (-31003, "split_brain"),
+            Self::SubserverSilent { .. } => (-31005, "subserver_silent"),
+            Self::SubtreeOutOfStep => (-31017, "subtree_out_of_step"),
+            Self::SubtreeTooLarge { .. } => (-31018, "subtree_too_large"),
+            Self::UnknownSession { .. } => (-31012, "unknown_session"),
+            Self::VersionUnsupported { .. } => (-31019, "version_unsupported"),
         }
     }
 
@@ -356,10 +359,21 @@ mod tests {
     }
 
     #[test]
+    fn ax_27_a_code_stands_for_one_reason() {
+        let mut reasons = std::collections::BTreeMap::new();
+        for error in all().iter().map(Refusal::error) {
+            assert_eq!(*reasons.entry(error.code).or_insert(error.message), error.message, "{error:?}");
+        }
+        let words: std::collections::BTreeSet<_> = reasons.values().collect();
+        assert_eq!((words.len(), reasons.len()), (reasons.len(), 22));
+    }
+
+    #[test]
     fn ax_27_every_refusal_has_code_message_and_advice() {
         for refusal in all() {
             let error = refusal.error();
-            let ours = (-32019..=-32000).contains(&error.code) && ![-32002, -32003].contains(&error.code);
+            let of_call = matches!(refusal, Refusal::RouteInvalid { .. });
+            let ours = if of_call { error.code == -32001 } else { (-31019..=-31001).contains(&error.code) };
             assert!(ours || [-32601, -32602].contains(&error.code), "{error:?}");
             let data: Value = serde_json::from_str(&error.data).unwrap();
             assert_eq!(data["reason"], error.message);

@@ -59,47 +59,95 @@ pub enum RelayOutput {
     },
 }
 
-/// The relay of an aggregator.
+/// Most bytes in the queues of all subservers of a relay.
+const MOST_BYTES: usize = 256 << 20;
+
+/// The relay of an aggregator, for subservers told apart by keys `K`.
 #[derive(Debug)]
-pub struct Relay {
+pub struct Relay<K = SessionKey> {
     limits: RelayLimits,
-    lanes: BTreeMap<SessionKey, Lane>,
-    timers: Timers<SessionKey>,
+    lanes: BTreeMap<K, Lane>,
+    timers: Timers<K>,
     out: VecDeque<RelayOutput>,
     dropped: u64,
+    /// Bytes in all queues.
+    bytes: usize,
 }
 
-impl Relay {
+impl<K: Ord + Clone> Relay<K> {
     /// Makes a relay without subservers.
     pub fn new(limits: RelayLimits) -> Self {
-        Self { limits, lanes: BTreeMap::new(), timers: Timers::default(), out: VecDeque::new(), dropped: 0 }
+        Self { limits, lanes: BTreeMap::new(), timers: Timers::default(), out: VecDeque::new(), dropped: 0, bytes: 0 }
     }
 
-    /// Opens a session under this segment.
-    pub fn handle_opened(&mut self, session: SessionKey, segment: Segment) {
-        self.lanes.insert(session, Lane::new(segment, &self.limits));
+    /// Opens a session under a segment, with the limits of the relay.
+    pub fn handle_opened(&mut self, session: K, segment: Segment) {
+        self.lanes.insert(session, Lane::new(segment, self.limits));
+    }
+
+    /// Sets the limits of an open session. A lower depth counts from the next notification on.
+    pub fn handle_limits(&mut self, session: &K, limits: RelayLimits) {
+        if let Some(lane) = self.lanes.get_mut(session) {
+            lane.limit(limits);
+        }
     }
 
     /// Closes a session, and drops the queue.
-    pub fn handle_closed(&mut self, session: SessionKey) {
-        self.timers.cancel(&session);
-        if let Some(lane) = self.lanes.remove(&session) {
+    pub fn handle_closed(&mut self, session: &K) {
+        self.timers.cancel(session);
+        if let Some(lane) = self.lanes.remove(session) {
             self.dropped += lane.waiting();
+            self.bytes -= lane.bytes();
         }
     }
 
     /// Takes a notification. Notifications outside of open sessions are dropped.
-    pub fn handle_notification(&mut self, now: Now, session: SessionKey, bytes: Bytes) {
-        let Some(lane) = self.lanes.get_mut(&session) else {
-            self.dropped += 1;
-            return;
-        };
-        let before = lane.dropped();
-        if let Some(overflow) = lane.push(bytes, &self.limits) {
-            self.out.push_back(overflow);
-        }
-        self.dropped += lane.dropped() - before;
+    pub fn handle_notification(&mut self, now: Now, session: K, bytes: Bytes) {
+        let room = MOST_BYTES.saturating_sub(self.bytes);
+        self.count(&session, |lane| lane.push(bytes, room));
         self.flush(now, session);
+    }
+
+    /// Takes the number of a session's notifications lost on the way, all older than the next.
+    pub fn handle_lost(&mut self, session: &K, count: u64) {
+        if self.count(session, |lane| lane.lose(count)).is_none() {
+            // The first is counted for want of a session.
+            self.dropped += count.saturating_sub(1);
+        }
+    }
+
+    /// Counts notifications of nobody known as dropped.
+    pub fn handle_unheard(&mut self, count: u64) {
+        self.dropped += count;
+    }
+
+    /// Checks for an open session.
+    pub fn is_open(&self, session: &K) -> bool {
+        self.lanes.contains_key(session)
+    }
+
+    /// Lists the segments of open sessions with losses, and the notifications dropped of each.
+    pub fn losses(&self) -> impl Iterator<Item = (&Segment, u64)> {
+        self.lanes.values().filter(|lane| lane.dropped() > 0).map(|lane| (lane.segment(), lane.dropped()))
+    }
+
+    /// Lists open sessions.
+    pub fn sessions(&self) -> impl Iterator<Item = &K> {
+        self.lanes.keys()
+    }
+
+    /// Changes a lane and keeps the counts; `None`: the session is not open, and a notification counts as dropped.
+    fn count(&mut self, session: &K, change: impl FnOnce(&mut Lane) -> Option<RelayOutput>) -> Option<()> {
+        let Some(lane) = self.lanes.get_mut(session) else {
+            self.dropped += 1;
+            return None;
+        };
+        let (dropped, bytes) = (lane.dropped(), lane.bytes());
+        let overflow = change(lane);
+        self.dropped += lane.dropped() - dropped;
+        self.bytes = self.bytes + lane.bytes() - bytes;
+        self.out.extend(overflow);
+        Some(())
     }
 
     /// Counts all notifications dropped (`notifications_dropped`, AX-51).
@@ -107,21 +155,19 @@ impl Relay {
         self.dropped
     }
 
-    /// Counts notifications dropped of one session.
-    pub fn dropped_of(&self, session: SessionKey) -> u64 {
-        self.lanes.get(&session).map_or(0, Lane::dropped)
-    }
-
-    fn flush(&mut self, now: Now, session: SessionKey) {
+    fn flush(&mut self, now: Now, session: K) {
         let Some(lane) = self.lanes.get_mut(&session) else { return };
-        match lane.flush(now.instant, &mut self.out) {
+        let before = lane.bytes();
+        let ready = lane.flush(now.instant, &mut self.out);
+        self.bytes -= before - lane.bytes();
+        match ready {
             Some(ready) => self.timers.set(session, ready),
             None => self.timers.cancel(&session),
         }
     }
 }
 
-impl Machine for Relay {
+impl<K: Ord + Clone> Machine for Relay<K> {
     type Output = RelayOutput;
 
     fn handle_timeout(&mut self, now: Now) {

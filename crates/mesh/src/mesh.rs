@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use banyan_model::Segment;
 use bytes::Bytes;
 use config::secret::Sources;
 use futures_util::future::BoxFuture;
@@ -54,6 +55,10 @@ impl gate::Mesh for Mesh {
 
     fn relay(&self, session: SessionKey, whole: Bytes) {
         self.registry.relay(session, whole);
+    }
+
+    fn relay_mount(&self, mount: &Segment, whole: Bytes) {
+        self.registry.relay_mount(mount, whole);
     }
 
     fn registered(&self) -> Vec<String> {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capability::Capabilities;
 use crate::name::{ParticipantId, Topic};
+use crate::room::Hearing;
 
 /// Capabilities where neither token nor topic names any: propose, take proposals back, and leave decisions to others (7.1).
 pub const PROPOSES: [&str; 4] = ["mcp/proposal:*", "mcp/withdraw:*", "mcp/response:*", "chat"];
@@ -32,6 +33,8 @@ pub struct Rule {
     pub members: BTreeSet<ParticipantId>,
     /// Capabilities of participants whose token gives none.
     pub capabilities: Option<Capabilities>,
+    /// Hearing of participants with no word about hearing in the token.
+    pub hearing: Hearing,
 }
 
 /// Claims of a verified token.
@@ -42,6 +45,7 @@ pub struct Pass {
     pub topics: Vec<String>,
     /// `None`: the topic decides.
     pub capabilities: Option<Capabilities>,
+    pub hearing: Hearing,
 }
 
 /// Reasons for keeping a participant out.
@@ -85,6 +89,11 @@ impl Doors {
         Ok(pass.capabilities.as_ref().or(configured).unwrap_or(&self.capabilities))
     }
 
+    /// Gives the hearing of a participant without a choice in the address.
+    pub fn hearing(&self, pass: &Pass, topic: &Topic) -> Hearing {
+        pass.hearing.or(self.rules.get(topic).map(|rule| rule.hearing).unwrap_or_default())
+    }
+
     /// Checks that a participant may know of the topic.
     pub fn is_shown(&self, pass: &Pass, topic: &Topic) -> bool {
         matches!(self.admit(pass, topic), Ok(_) | Err(NotAdmitted::NotMember))
@@ -106,12 +115,12 @@ mod tests {
 
     fn pass(id: &str, topics: &[&str]) -> Pass {
         let topics = topics.iter().map(|name| (*name).to_owned()).collect();
-        Pass { id: ParticipantId::new(id).unwrap(), topics, capabilities: None }
+        Pass { id: ParticipantId::new(id).unwrap(), topics, capabilities: None, hearing: Hearing::default() }
     }
 
     fn doors(open: bool) -> Doors {
         let members = BTreeSet::from([ParticipantId::new("member").unwrap()]);
-        let rule = |access| Rule { access, members: members.clone(), capabilities: None };
+        let rule = |access| Rule { access, members: members.clone(), ..Rule::default() };
         let rules = BTreeMap::from([
             (topic("square"), rule(Access::Public)),
             (topic("club"), rule(Access::Restricted)),

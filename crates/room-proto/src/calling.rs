@@ -20,14 +20,14 @@ use crate::kind::Kind;
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant, check};
 use crate::sitting::CallId;
-use crate::voice::{Answer, Call};
+use crate::standard;
+use crate::voice::Call;
 
 /// Pages accepted of one list.
 const PAGES: usize = 64;
 /// Capability needed for answering a request for tools.
 const ANSWERS: &str = "mcp/response:tools/list";
 const LIST: &str = "tools/list";
-const NOT_SERVED: &[u8] = br#"{"code":-32601,"message":"the gate answers no requests here: ask what sits in this room"}"#;
 
 /// Participants to leave alone, and limits on simultaneous work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -308,8 +308,8 @@ impl RoomCaller {
                 self.outputs.push_back(Output::Notified { call, method: method.to_owned(), params });
             }
             _ if is_mine && payload.has("id") => {
-                let said = self.participant.respond(now, bytes, Answer::Error(NOT_SERVED));
-                self.outputs.extend(said.ok().map(|spoken| Output::Send(spoken.bytes)));
+                let said = standard::respond(&mut self.participant, now, bytes);
+                self.outputs.extend(said.map(|spoken| Output::Send(spoken.bytes)));
             }
             _ => {}
         }

@@ -3,6 +3,8 @@
 //! Reading is strict where two readers could differ: no duplicate member in the outermost object, whatever the spelling of its name, and no
 //! half characters in decisive members. Unknown members stay.
 
+pub(crate) mod legible;
+
 use std::borrow::Cow;
 
 use banyan_model::Timestamp;
@@ -50,7 +52,7 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// The fault, with the id of the envelope where legal.
     pub fn decode(text: &'a [u8], most: usize) -> Result<Self, RefusedEnvelope> {
-        let unread = |why| RefusedEnvelope { why, id: None };
+        let unread = |why| RefusedEnvelope { why, id: legible::id(text) };
         if text.len() > most {
             return Err(unread(Refusal::TooLarge { most, size: text.len() }));
         }

@@ -28,6 +28,7 @@ pub mod participant;
 pub mod refusal;
 pub mod room;
 pub mod sitting;
+pub mod standard;
 mod system;
 pub mod voice;
 pub mod websocket;

@@ -20,7 +20,9 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 
 pub use also::Also;
-pub use output::{Change, ChangedCapabilities, CloseReason, Event, Newcomer, Preferences, RoomError, RoomOutput, Routing, Transmit};
+pub use output::{
+    Change, ChangedCapabilities, CloseReason, Event, Hearing, Newcomer, Preferences, RoomError, RoomOutput, Routing, Transmit,
+};
 pub use settings::{Rate, Settings};
 
 use crate::capability::Capabilities;
@@ -125,13 +127,14 @@ impl Room {
         }
     }
 
-    /// Changes a participant's preferences. A new welcome marks the place from where they hold.
-    pub fn handle_preferences(&mut self, now: Now, id: &ParticipantId, preferences: Preferences) -> Result<(), RoomError> {
+    /// Changes the hearing of a participant (MX-15). A new welcome marks the place from where the change holds; the connection keeps the choice.
+    pub fn handle_hearing(&mut self, now: Now, id: &ParticipantId, hearing: Hearing) -> Result<Preferences, RoomError> {
         let (connection, seat) = self.seat_of(id)?;
-        seat.preferences = preferences;
+        seat.preferences = hearing.over(seat.preferences);
+        let preferences = seat.preferences;
         self.welcome(now, connection);
         self.cut_slow(now);
-        Ok(())
+        Ok(preferences)
     }
 
     /// Changes a participant's capabilities from the next message on, in an admin's name (11.3). Adding a present pattern or removing an

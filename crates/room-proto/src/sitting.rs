@@ -22,6 +22,7 @@ use crate::chain::{self, APPROVAL, Chain, ChainId, MessageRole, Step, same_param
 use crate::envelope::{Envelope, MAX_ID};
 use crate::name::ParticipantId;
 use crate::participant::{Event, Participant};
+use crate::standard::{self, Offers};
 use crate::voice::{Answer, Call, Ending, Voice};
 
 /// Chains remembered; the oldest goes first.
@@ -263,6 +264,9 @@ impl SeatedServer {
             return self.refuse(now, bytes, envelope, -32600, "the `id` of the request is longer than 256 bytes");
         }
         let method = envelope.kind().method().unwrap_or_default();
+        if let Some(result) = standard::answer(envelope, self.bounds.name.as_str(), Offers::Server) {
+            return self.respond(now, bytes, Answer::Result(result.as_bytes()));
+        }
         if let Some(why) = self.paused().filter(|_| method != "ping") {
             return self.refuse(now, bytes, envelope, -32000, &why);
         }

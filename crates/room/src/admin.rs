@@ -12,7 +12,7 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::{ChangedCapabilities, RoomError};
+use room_proto::room::{ChangedCapabilities, Hearing, RoomError, Routing};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,6 +35,8 @@ const PARTICIPANTS: &str = "/admin/participants/";
 const ROOMS: &str = "/-/rooms";
 /// Path below a room's, by which a page of the console asks for admission.
 const TICKET: &str = "/ticket";
+/// Path below a participant's, for changes of routing and echo.
+const HEARING: &str = "/hearing";
 /// Signature of changes by the gate's owner.
 const OWNER: &str = "owner";
 
@@ -73,6 +75,7 @@ async fn answer(rooms: &Arc<Rooms>, parts: &Parts, body: &mut Incoming, party: O
         (&Method::POST, Some(rest)) if rest.ends_with("/capabilities") => {
             asking.capabilities(rest.trim_end_matches("/capabilities"), body).await
         }
+        (&Method::POST, Some(rest)) if rest.ends_with(HEARING) => asking.hearing(rest.trim_end_matches(HEARING), body).await,
         (&Method::DELETE, Some(rest)) => asking.dismissal(rest).await,
         (&Method::GET, None) => asking.rooms().await,
         (&Method::POST, None) if parts.uri.path().ends_with(TICKET) => asking.ticket(body).await,
@@ -139,6 +142,14 @@ struct Change {
     add: Vec<Value>,
     #[serde(default)]
     remove: Vec<Value>,
+}
+
+/// A body of `POST /admin/participants/{id}/hearing`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HearingChange {
+    routing: Option<String>,
+    echo: Option<bool>,
 }
 
 /// The answer, in the spelling of the specification.
@@ -242,6 +253,29 @@ impl RoomRequest<'_> {
         }))
     }
 
+    /// Changes the hearing of a participant, on the participant's own order or an admin's.
+    async fn hearing(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
+        let id = participant(id)?;
+        let (room, by) = self.room_for(&id, true).await?;
+        let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
+        let wanted = "{\"routing\": \"all\" or \"directed\", \"echo\": true or false}";
+        let HearingChange { routing, echo } =
+            serde_json::from_slice(&body).map_err(|e| NotDone::Wrong(format!("the request is not {wanted}: {e}")))?;
+        let routing = match routing.as_deref() {
+            None => None,
+            Some("all") => Some(Routing::All),
+            Some("directed") => Some(Routing::Directed),
+            Some(other) => return Err(NotDone::Wrong(format!("`routing` is {other:?}; the request is {wanted}"))),
+        };
+        let name = id.as_str().to_owned();
+        let changed = room.ask(|answer| Input::Hearing { id, hearing: Hearing { routing, echo }, answer }).await;
+        let now = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        let routing = if now.routing == Routing::All { "all" } else { "directed" };
+        self.record(room.topic(), &format!("participant {name}: routing {routing}, echo {} (by {by})", now.echo));
+        let topic = room.topic().as_str();
+        Ok(json(&serde_json::json!({ "participantId": name, "topic": topic, "routing": routing, "echo": now.echo, "modifiedBy": by })))
+    }
+
     /// Puts a participant out.
     async fn dismissal(&self, id: &str) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
@@ -255,6 +289,11 @@ impl RoomRequest<'_> {
 
     /// Finds the room of a request, and the requester, if an admin of the room.
     async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
+        self.room_for(id, false).await
+    }
+
+    /// Finds the same; `by_itself`: the participant may do so, too.
+    async fn room_for(&self, id: &ParticipantId, by_itself: bool) -> Result<(Arc<Live>, String), NotDone> {
         let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
         let named = named.map(|name| topic(&name)).transpose()?;
         if self.rooms.entrance.is_owner(self.parts) {
@@ -268,7 +307,8 @@ impl RoomRequest<'_> {
         let showing =
             Credentials { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
         let by = pass::admit(self.rooms, &showing).await?.id;
-        if !self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by) {
+        let may = (by_itself && by == *id) || self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by);
+        if !may {
             return Err(NotDone::NotAdmin);
         }
         Ok((self.open(&showing.topic)?, by.as_str().to_owned()))

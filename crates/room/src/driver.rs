@@ -10,7 +10,7 @@ use bytes::Bytes;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
 use room_proto::room::{
-    Change, ChangedCapabilities, CloseReason, Event, Newcomer, Preferences, Room, RoomError, RoomOutput, Settings, Transmit,
+    Change, ChangedCapabilities, CloseReason, Event, Hearing, Newcomer, Preferences, Room, RoomError, RoomOutput, Settings, Transmit,
 };
 use room_proto::websocket::{Opcode, frame};
 use runtime::clock::SystemClock;
@@ -42,6 +42,8 @@ pub enum Input {
     Dismiss { id: ParticipantId, answer: oneshot::Sender<Result<(), RoomError>> },
     /// The gate ends.
     End,
+    /// An admin, or the participant, changes the hearing.
+    Hearing { id: ParticipantId, hearing: Hearing, answer: oneshot::Sender<Result<Preferences, RoomError>> },
     /// A participant was admitted.
     Join { connection: ConnectionId, joining: Newcomer, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
     /// A connection is gone.
@@ -258,6 +260,7 @@ impl RoomDriver {
                 drop(answer.send(self.room.handle_capabilities(now, &id, change)));
             }
             Input::Dismiss { id, answer } => drop(answer.send(self.room.handle_dismissal(now, &id))),
+            Input::Hearing { id, hearing, answer } => drop(answer.send(self.room.handle_hearing(now, &id, hearing))),
             Input::End => {
                 self.room.handle_end();
                 self.inputs.close();

@@ -22,6 +22,7 @@ pub mod socket_door;
 pub mod status;
 pub mod steward;
 pub mod table;
+pub mod token_door;
 pub mod who;
 pub mod writer;
 
@@ -50,6 +51,7 @@ pub use crate::status::{ParticipantStatus, RoomStatus};
 use crate::steward::Steward;
 pub use crate::steward::resume;
 use crate::table::Tables;
+pub use crate::token_door::TokenDoor;
 use crate::who::Identities;
 use crate::writer::{SeatedConnection, outlet};
 

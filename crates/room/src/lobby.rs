@@ -149,7 +149,8 @@ impl WaitingClient {
         if let Some(given) = participant.filter(|given| *given != entrant.id.as_str()) {
             return Err(NotEntered::Name { given, own: entrant.id });
         }
-        Ok(Arrival::new(&self.rooms, showing, entrant, (PREFERENCES, Way::Mew), self.applied))
+        let preferences = entrant.hearing.over(PREFERENCES);
+        Ok(Arrival::new(&self.rooms, showing, entrant, (preferences, Way::Mew), self.applied))
     }
 }
 

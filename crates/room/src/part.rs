@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::resolved::Config;
 
-use crate::{RoomAdmin, RoomDoor, RoomFamily, Rooms, resume};
+use crate::{RoomAdmin, RoomDoor, RoomFamily, Rooms, TokenDoor, resume};
 use call::tree::port::Family;
 use door::part::{GatePart, Ground, InstalledPart};
 use door::port::Door;
@@ -32,7 +32,8 @@ impl InstalledPart for InstalledRooms {
     }
 
     fn doors(&self) -> Vec<Arc<dyn Door>> {
-        vec![Arc::new(RoomDoor(Arc::clone(&self.rooms))), Arc::new(RoomAdmin(Arc::clone(&self.rooms)))]
+        let rooms = || Arc::clone(&self.rooms);
+        vec![Arc::new(RoomDoor(rooms())), Arc::new(RoomAdmin(rooms())), Arc::new(TokenDoor(rooms()))]
     }
 
     fn begin(&self) {

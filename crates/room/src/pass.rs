@@ -13,6 +13,7 @@ use room_proto::access::Pass;
 use room_proto::capability::Capabilities;
 use room_proto::mew::pattern_of;
 use room_proto::name::{ParticipantId, Topic};
+use room_proto::room::{Hearing, Routing};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -46,6 +47,8 @@ pub struct Entrant {
     pub capabilities: Capabilities,
     /// End of the admission; `None`: none by itself.
     pub until: Option<SystemTime>,
+    /// Hearing of a participant without a choice in the address.
+    pub hearing: Hearing,
     /// Identity for calls of seats in the room.
     pub entered: AdmittedCaller,
     /// Marks a steward: an admin of the room, or the operator.
@@ -96,7 +99,8 @@ pub async fn admit(rooms: &Arc<Rooms>, showing: &Credentials) -> Result<Entrant,
     let doors = config.rooms.doors();
     let capabilities = doors.admit(&pass, &showing.topic)?.clone();
     let is_admin = config.rooms.rooms.get(&showing.topic).is_some_and(|room| room.admins.contains(&pass.id));
-    Ok(Entrant { id: pass.id, capabilities, until, entered, is_steward: is_owner || is_admin })
+    let hearing = doors.hearing(&pass, &showing.topic);
+    Ok(Entrant { id: pass.id, capabilities, until, hearing, entered, is_steward: is_owner || is_admin })
 }
 
 async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Credentials) -> Result<KnownEntrant, NotEntered> {
@@ -114,7 +118,7 @@ async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Credentials) ->
         }
         let secrets = rooms.secrets.fetched_for(rooms, &config.rooms).await;
         if let Some((id, who)) = secrets.holder(token).and_then(|id| config.rooms.participants.get_key_value(id)) {
-            let pass = Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone() };
+            let pass = Pass { id: id.clone(), topics: who.rooms.clone(), capabilities: who.capabilities.clone(), hearing: who.hearing };
             return Ok(KnownEntrant::participant(pass, None));
         }
         if let Some(secret) = &secrets.shared
@@ -147,7 +151,7 @@ fn owner(showing: &Credentials) -> Result<Pass, NotEntered> {
 
 /// Makes the owner's pass.
 pub fn of_owner(id: ParticipantId, topic: &Topic) -> Pass {
-    Pass { id, topics: vec![topic.as_str().to_owned()], capabilities: Capabilities::read(OWNER).ok() }
+    Pass { id, topics: vec![topic.as_str().to_owned()], capabilities: Capabilities::read(OWNER).ok(), hearing: Hearing::default() }
 }
 
 /// Makes the pass of a caller of the gate, by its name there: for public rooms, and rooms with this member.
@@ -156,7 +160,7 @@ fn caller(config: &Config, entered: &AdmittedCaller) -> Result<Pass, NotEntered>
     if config.rooms.participants.contains_key(&id) {
         return Err(NotEntered::Taken(id.as_str().to_owned()));
     }
-    Ok(Pass { id, topics: vec!["*".to_owned()], capabilities: None })
+    Ok(Pass { id, topics: vec!["*".to_owned()], capabilities: None, hearing: Hearing::default() })
 }
 
 /// Makes the pass of a signed token with a name. No participant with its own token is named by others.
@@ -164,6 +168,8 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
     let wrong = |what: &str| {
         NotEntered::Unknown(match what {
             "participantId" => "the token's `participantId` is no text: ask for a token that says who you are",
+            "routing" => "the token's `routing` is neither `all` nor `directed`: ask for a token with one of them, or without",
+            "echo" => "the token's `echo` is neither true nor false: ask for a token with one of them, or without",
             "topic" => "the token's `topic` is no text and no list of texts: ask for a token that says for which rooms it is good",
             _ => "the token's `capabilities` are no list of capabilities: ask for one such as [\"mcp/proposal:*\", \"chat\"]",
         })
@@ -185,13 +191,20 @@ fn claimed(config: &Config, place: &Place) -> Result<Pass, NotEntered> {
             Some(Capabilities::read(listed.iter().map(String::as_str)).map_err(|_| wrong("capabilities"))?)
         }
     };
-    Ok(Pass { id, topics, capabilities })
+    let routing = match place.routing.as_ref().map(|routing| routing.as_str()) {
+        None => None,
+        Some(Some("all")) => Some(Routing::All),
+        Some(Some("directed")) => Some(Routing::Directed),
+        Some(_) => return Err(wrong("routing")),
+    };
+    let echo = place.echo.as_ref().map(|echo| echo.as_bool().ok_or_else(|| wrong("echo"))).transpose()?;
+    Ok(Pass { id, topics, capabilities, hearing: Hearing { routing, echo } })
 }
 
 /// Recognises names by which other principals of this gate get rules, budgets and approvals: the operator, the gate in its rooms, callers
 /// by certificate, by an issuer's token (`NAME@ISSUER`) or over a parent's link. Issuers of tokens for rooms name participants in rooms,
 /// and nowhere else. A name that looks like another is refused as well.
-fn is_of_another_principal(name: &str) -> bool {
+pub fn is_of_another_principal(name: &str) -> bool {
     let begins = |prefix: &str| name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix));
     OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))
         || OTHERS_BEGIN.into_iter().any(begins)

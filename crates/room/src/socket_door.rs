@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use mcp_proto::http1::Fields;
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::{Also, Newcomer, Preferences, Routing};
+use room_proto::room::{Also, Hearing, Newcomer, Preferences, Routing};
 use tokio::sync::{oneshot, watch};
 
 use crate::Rooms;
@@ -85,6 +85,7 @@ async fn enter(rooms: &Arc<Rooms>, parts: &Parts, upgrade: OnUpgrade, party: Opt
     let way = guest.as_ref().map_or(way, |guest| Way::Page(guest.session()));
     let showing = Credentials { party, fields, topic, participant: asked.participant, guest, is_mew: way == Way::Mew };
     let entrant = pass::admit(rooms, &showing).await?;
+    let preferences = asked.hearing.or(entrant.hearing).over(preferences);
     seat(Arrival::new(rooms, showing, entrant, (preferences, way), applied), upgrade).await?;
     let mut response = switching(accept);
     if matches!(way, Way::Page(_)) {
@@ -187,6 +188,8 @@ async fn seat(coming: Arrival, upgrade: OnUpgrade) -> Result<(), NotSeated> {
 struct AddressQuery {
     place: Destination,
     preferences: Preferences,
+    /// As far as the address says.
+    hearing: Hearing,
     participant: Option<String>,
     token: Option<String>,
 }
@@ -205,6 +208,7 @@ enum Destination {
 impl AddressQuery {
     fn read(query: &str) -> Result<Self, NotEntered> {
         let (mut place, mut participant, mut token, mut preferences) = (Destination::Nowhere, None, None, Preferences::default());
+        let mut hearing = Hearing::default();
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
             let wrong = |choices: &str| NotEntered::Query(format!("`{key}` is {value:?}, and must be {choices}"));
             match (&*key, &*value) {
@@ -216,11 +220,11 @@ impl AddressQuery {
                     let topic = Topic::new(name).map_err(|why| NotEntered::Query(format!("`{key}` names no room: {why}")))?;
                     place = if &*key == "space" { Destination::Space(Some(topic)) } else { Destination::Topic(topic) };
                 }
-                ("routing", "all") => preferences.routing = Routing::All,
-                ("routing", "directed") => preferences.routing = Routing::Directed,
+                ("routing", "all") => hearing.routing = Some(Routing::All),
+                ("routing", "directed") => hearing.routing = Some(Routing::Directed),
                 ("routing", _) => return Err(wrong("`all` or `directed`")),
-                ("echo", "1" | "true") => preferences.echo = true,
-                ("echo", "0" | "false") => preferences.echo = false,
+                ("echo", "1" | "true") => hearing.echo = Some(true),
+                ("echo", "0" | "false") => hearing.echo = Some(false),
                 ("echo", _) => return Err(wrong("`1` or `0`")),
                 ("also", classes) => {
                     for class in classes.split(',').map(str::trim).filter(|class| !class.is_empty()) {
@@ -235,7 +239,7 @@ impl AddressQuery {
                 _ => {}
             }
         }
-        Ok(Self { place, preferences, participant, token })
+        Ok(Self { place, preferences, hearing, participant, token })
     }
 }
 
@@ -266,7 +270,8 @@ mod tests {
         assert_eq!((&asked.place, asked.participant.as_deref()), (&Destination::Topic(Topic::new("a b").unwrap()), Some("ann")));
         let mut also = Also::NONE;
         assert!(also.ask("mcp/reject"));
-        assert_eq!(asked.preferences, Preferences { routing: Routing::Directed, echo: false, also, history: 20 });
+        let preferences = asked.hearing.over(asked.preferences);
+        assert_eq!(preferences, Preferences { routing: Routing::Directed, echo: false, also, history: 20 });
         for (query, said) in [
             ("topic=", "names no room"),
             ("topic=a&topic=b", "two rooms"),

@@ -14,7 +14,8 @@ use room_proto::name::{ParticipantId, Topic};
 use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Event, Participant};
 use room_proto::room::{Also, Newcomer, Preferences};
-use room_proto::voice::{Answer, Utterance};
+use room_proto::standard;
+use room_proto::voice::Utterance;
 use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
 use serde_json::Value;
@@ -30,8 +31,6 @@ use call::words::entered::AdmittedCaller;
 
 /// Capabilities: calls of rules, and words about rules.
 const CAPABILITIES: [&str; 3] = ["mcp/request:*", "mcp/response:*", "chat"];
-/// Answer to calls of tools.
-const NO_TOOLS: &[u8] = br#"{"code":-32601,"message":"this participant only learns rules and has no tools"}"#;
 /// Questions in the queue.
 const ASKS: usize = 16;
 
@@ -182,7 +181,7 @@ impl drive::Driver for Seat {
     async fn carry(&mut self, now: Now, output: OrchestratorOutput) -> Result<(), SeatEnd> {
         let participant = &mut self.orchestrator.participant;
         let spoken = match output {
-            OrchestratorOutput::Room(Event::Asked(request)) => participant.respond(now, &request, Answer::Error(NO_TOOLS)).ok(),
+            OrchestratorOutput::Room(Event::Asked(request)) => standard::respond(participant, now, &request),
             OrchestratorOutput::Room(_) => None,
             // Whoever is paused says nothing by itself; the list of rules says the same.
             OrchestratorOutput::Rule(_) if participant.paused().is_some() => None,

@@ -41,7 +41,7 @@ pub use crate::issuers::{Bearer, METADATA, ProofRefusal, TokenRefusal, challenge
 pub use crate::listener::accept;
 pub use crate::renewal::keep;
 pub use crate::sign::{NotSigned, join as admit, may_renew, may_try, renew};
-pub use crate::symmetric::{is_shared, shared};
+pub use crate::symmetric::{RoomClaims, is_shared, shared};
 pub use crate::token::{Wrong, given, is_good};
 pub use crate::verifier::AcceptedServer;
 pub use crate::watched::{Besides, follow};

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 
 from conformance.server_scenarios import fixture
 from gateway import Gateway, binary
+from tree.beats import converges
 from tree.links import REGISTRY, joining, mount, until
 from wire import Legacy, Modern
 
@@ -25,15 +26,15 @@ def run(report):
         gates = chain(stack)
         top = gates[0]
         began = time.monotonic()
-        until(report, f"deep: {DEPTH} gates are one tree", lambda: answers(top, "first"), began, within=30)
+        until(report, f"deep: {DEPTH} gates are one tree", lambda: answers(top, "first"), began)
         calls(report, top)
         way(report, top)
         gates[KILLED].kill()
-        until(report, "deep: the root says that the tool is not there", lambda: refused(top, report))
+        converges(report, "deep: the root says that the tool is not there", lambda: refused(top, report), top)
         listed = Modern(top.url()).tools()
         report.check("deep: its tools stay listed meanwhile", TOOL in listed, sorted(listed)[:3])
         gates[KILLED].start()
-        until(report, "deep: the chain heals", lambda: answers(top, "again"), within=30)
+        converges(report, "deep: the chain heals", lambda: answers(top, "again"), top)
         calls(report, top)
 
 

@@ -1,7 +1,7 @@
 """Gates that register with a parent over links that they dial, as processes (AX-22, AX-23, AX-62).
 
-Three nodes with official clients at the root; parent and child are killed, stopped, and cut off in a network namespace. How long the
-tree takes to be whole again is measured and printed beside three heartbeat intervals; what is checked is a generous bound.
+Three nodes with official clients at the root; parent and child are killed, stopped, and cut off in a network namespace. The tree is true
+again within fewer than three heartbeats of a parent (`beats.py`), and is looked at until then.
 """
 import hashlib
 import json
@@ -16,6 +16,7 @@ import install
 from clients.checks import command, count
 from conformance.server_scenarios import fixture
 from gateway import Gateway, Home, binary, end, free_port
+from tree.beats import BOUND, HEARTBEAT, converges
 from tree.spaces import Space, missing
 from trouble.tap import Tap
 from wire import Modern
@@ -24,10 +25,10 @@ CLIENTS = (("python 2.3", "auto"), ("python 2.3", "legacy"))
 LEAF = "fx"
 # Tools that change something are taken without proof of who offers them, and gates without proof that they are some.
 REGISTRY = '[registry]\nprincipals = ["*"]\nproof = "never"\ntrust_gates = true\n'
-HEARTBEAT = 1.0
-# The tree is to be whole again within three intervals; machines under load are given more before a check fails.
-WHOLE = 3 * HEARTBEAT
-WITHIN = WHOLE + 20
+# Time for processes to start; nothing that a tree promises.
+WITHIN = 60
+# A child looks for its preferred parent again after six intervals.
+RETURN = 6 + BOUND
 
 
 def run(report, pool):
@@ -74,7 +75,7 @@ def until(report, name, what, since=None, within=WITHIN):
     while time.monotonic() < since + within:
         if what():
             took = time.monotonic() - since
-            print(f"        {name}: {took:.2f} s, three intervals are {WHOLE:.0f} s", flush=True)
+            print(f"        {name}: {took:.2f} s", flush=True)
             return report.check(name, True)
         time.sleep(0.02)
     return report.check(name, False, f"not within {within} s")
@@ -119,9 +120,9 @@ def killed_child(report):
         child = leaf("killed child", stack, top.port)
         until(report, "links/killed child: listed", lambda: answers(top, "1"))
         child.kill()
-        until(report, "links/killed child: calls say so", lambda: refused(top))
+        converges(report, "links/killed child: calls say so", lambda: refused(top), top)
         child.start()
-        until(report, "links/killed child: back", lambda: answers(top, "2"))
+        converges(report, "links/killed child: back", lambda: answers(top, "2"), top)
 
 
 def killed_parent(report):
@@ -132,7 +133,7 @@ def killed_parent(report):
         until(report, "links/killed parent: listed", lambda: answers(top, "1"))
         top.kill()
         top.start()
-        until(report, "links/killed parent: whole again", lambda: answers(top, "2"))
+        converges(report, "links/killed parent: whole again", lambda: answers(top, "2"), top)
 
 
 def stopped(report):
@@ -143,10 +144,10 @@ def stopped(report):
         until(report, "links/stopped: listed", lambda: answers(top, "1"))
         child.process.send_signal(signal.SIGSTOP)
         try:
-            until(report, "links/stopped: found out", lambda: refused(top))
+            converges(report, "links/stopped: found out", lambda: refused(top), top)
         finally:
             child.process.send_signal(signal.SIGCONT)
-        until(report, "links/stopped: back", lambda: answers(top, "2"))
+        converges(report, "links/stopped: back", lambda: answers(top, "2"), top)
 
 
 def backup(report):
@@ -157,10 +158,10 @@ def backup(report):
         until(report, "links/backup: listed at the preferred parent", lambda: answers(first, "1"))
         report.check("links/backup: not at the other", not listed(second))
         first.kill()
-        until(report, "links/backup: whole at the backup", lambda: answers(second, "2"))
+        converges(report, "links/backup: whole at the backup", lambda: answers(second, "2"), second)
         first.start()
-        until(report, "links/backup: back at the preferred parent", lambda: answers(first, "3"), within=WITHIN + 6 * HEARTBEAT)
-        until(report, "links/backup: gone from the other", lambda: not listed(second))
+        converges(report, "links/backup: back at the preferred parent", lambda: answers(first, "3"), second, RETURN)
+        converges(report, "links/backup: gone from the other", lambda: not listed(second), second)
 
 
 def left(report):
@@ -169,9 +170,8 @@ def left(report):
         top = root("left", stack)
         child = leaf("left", stack, top.port)
         until(report, "links/left: listed", lambda: answers(top, "1"))
-        since = time.monotonic()
         child.process.send_signal(signal.SIGTERM)
-        until(report, "links/left: gone", lambda: not listed(top), since)
+        converges(report, "links/left: gone within an interval", lambda: not listed(top), top, most=1)
 
 
 def dialled(report):
@@ -187,18 +187,19 @@ def dialled(report):
         shown = [(m["transport"], m["gate"], m["state"]) for m in json.loads(body)["mounts"] if m["name"] == "leaf"] if code == 200 else code
         report.equal("links/dialled: it is shown as one that is dialled", shown, [("http", True, "ready")])
         child.kill()
-        until(report, "links/dialled: calls say that it is not there", lambda: refused(top))
+        converges(report, "links/dialled: calls say that it is not there", lambda: refused(top), top)
         child.start()
-        until(report, "links/dialled: back", lambda: answers(top, "again"))
+        converges(report, "links/dialled: back", lambda: answers(top, "again"), top)
         child.process.send_signal(signal.SIGTERM)
-        until(report, "links/dialled: gone when it leaves", lambda: not listed(top))
+        converges(report, "links/dialled: gone within an interval", lambda: not listed(top), top, most=1)
 
 
 class Inside:
     """A gate in a network namespace, where nobody reaches it; what it prints says how it stands."""
 
     def __init__(self, space, name, config, port, address="127.0.0.1"):
-        self.space, self.port = space, port
+        self.space, self.port, self.token = space, port, None
+        self.address = address
         self.home = Home(name, {})
         self.told = queue.Queue()
         path = self.home.write("banyan.toml", config)
@@ -220,6 +221,10 @@ class Inside:
                 return True
         return False
 
+    def url(self):
+        """The endpoint, from within its namespace."""
+        return f"http://{self.address}:{self.port}/mcp"
+
     def __enter__(self):
         return self
 
@@ -240,11 +245,22 @@ def cut(report):
         child = stack.enter_context(Inside(space, "links cut leaf", config, free_port()))
         until(report, "links/cut: registered", lambda: child.says("parent", "registered"))
         until(report, "links/cut: ready at the root", lambda: top.says("server", "ready"))
+        # Nobody hears of heartbeats over a wire that is cut: those of a gate beside are counted.
+        clock = root("cut clock", stack)
         space.loopback("down")
-        since = time.monotonic()
-        until(report, "links/cut: the parent finds out", lambda: top.says("server", "degraded"), since)
-        until(report, "links/cut: the child finds out", lambda: child.says("parent", "lost"), since)
+        found = Both(lambda: top.says("server", "degraded"), lambda: child.says("parent", "lost"))
+        converges(report, "links/cut: parent and child find out", found, clock)
         space.loopback("up")
-        since = time.monotonic()
-        until(report, "links/cut: registered again", lambda: child.says("parent", "registered"), since)
-        until(report, "links/cut: whole again", lambda: top.says("server", "ready"), since)
+        whole = Both(lambda: child.says("parent", "registered"), lambda: top.says("server", "ready"))
+        converges(report, "links/cut: registered and whole again", whole, clock)
+
+
+class Both:
+    """Whether two things that are told once have both been told by now."""
+
+    def __init__(self, *told):
+        self.waited_for = list(told)
+
+    def __call__(self):
+        self.waited_for = [told for told in self.waited_for if not told()]
+        return not self.waited_for

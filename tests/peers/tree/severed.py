@@ -10,12 +10,11 @@ from contextlib import ExitStack
 from conformance.server_scenarios import fixture
 from gateway import binary, free_port
 from tree.deep import DEPTH, LETTERS, TOOL
-from tree.links import REGISTRY, WHOLE, Inside, guarded, joining, mount, until
+from tree.beats import converges
+from tree.links import REGISTRY, Inside, guarded, joining, mount, until
 from tree.spaces import Space, Wire, missing
 
 SECRET = "secret-of-the-lower-half"
-# Every gate on the way to the root has to hear of it; the bound of one link is that of `links`.
-WITHIN = WHOLE + 20
 
 
 def run(report):
@@ -28,13 +27,13 @@ def run(report):
         top = gates[0]
         until(report, f"severed: {DEPTH} gates in two networks are one tree", lambda: call(top, "whole") == "whole", within=60)
         wire.cut()
-        until(report, "severed: the root says that the tool is not there", lambda: "-32002" in call(top, "cut"), within=WITHIN)
+        converges(report, "severed: the root says that the tool is not there", lambda: "-32002" in call(top, "cut"), top)
         below = gates[DEPTH // 2]
-        until(report, "severed: the gate below the cut says that its parent is lost", lambda: below.says("parent", "lost"), within=WITHIN)
+        converges(report, "severed: the gate below the cut says that its parent is lost", lambda: below.says("parent", "lost"), top, most=1)
         lost = [letter for letter, gate in zip(LETTERS, gates) if gate is not below and gate.says("parent", "lost")]
         report.equal("severed: no other gate has lost its parent", lost, [])
         wire.mend()
-        until(report, "severed: the tree is whole again", lambda: call(top, "again") == "again", within=WITHIN)
+        converges(report, "severed: the tree is whole again", lambda: call(top, "again") == "again", top)
 
 
 def chain(report, stack, wire):

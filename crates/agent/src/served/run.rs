@@ -127,9 +127,13 @@ fn task_end(outcome: Result<Answer, CallError>, is_cancelled: bool) -> TaskEnd {
         Err(error @ CallError::NotApproved { standing: Standing::OutcomeUnknown, .. }) => {
             said(TaskState::Failed, error.tell(banyan_model::Era::Stateless).message)
         }
-        Err(error @ (CallError::Denied(_) | CallError::Approval(_) | CallError::NotApproved { .. } | CallError::UnknownTool(_))) => {
-            said(TaskState::Rejected, error.tell(banyan_model::Era::Stateless).message)
-        }
+        Err(
+            error @ (CallError::Denied(_)
+            | CallError::Approval(_)
+            | CallError::NotApproved { .. }
+            | CallError::UnknownRoute(_)
+            | CallError::UnknownTool(_)),
+        ) => said(TaskState::Rejected, error.tell(banyan_model::Era::Stateless).message),
         Err(error) => said(TaskState::Failed, error.tell(banyan_model::Era::Stateless).message),
     }
 }

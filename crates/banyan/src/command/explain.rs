@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn ax_27_people_are_told_who_was_refused_why_and_what_to_do() {
-        let one = serde_json::json!({"at": 100, "principal": "edge-1", "segment": "plant", "subserver_id": "7", "code": -32012,
+        let one = serde_json::json!({"at": 100, "principal": "edge-1", "segment": "plant", "subserver_id": "7", "code": -31001,
             "reason": "namespace_conflict", "hint": "choose another segment", "times": 3});
         let drawn = lines(&serde_json::from_value(one).unwrap(), 160, &Output::new(false));
-        assert_eq!(drawn[0], "plant  namespace_conflict (-32012), 1m ago, 3 times");
+        assert_eq!(drawn[0], "plant  namespace_conflict (-31001), 1m ago, 3 times");
         assert_eq!(drawn[1], "    asked for by `edge-1`, server 7");
         assert_eq!(drawn[2], "    choose another segment");
     }

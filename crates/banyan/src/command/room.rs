@@ -4,6 +4,7 @@ mod asked;
 mod join;
 mod rules;
 mod shown;
+mod token;
 
 use clap::{Args, Subcommand};
 use gateway::admin::shapes::{ParticipantStatus, RoomStatus};
@@ -30,6 +31,8 @@ enum What {
     /// Show the rooms of the running gate, or who is in one
     #[command(visible_alias = "ls")]
     List(List),
+    /// Make a token for a participant, signed with `rooms.secret`
+    Token(token::RoomToken),
 }
 
 #[derive(Args)]
@@ -56,6 +59,7 @@ impl Room {
         match self.what {
             What::Join(join) => join.run(place, output),
             What::List(list) => threads::wait(list.print(place, output))?,
+            What::Token(token) => token.run(place, output),
         }
     }
 }

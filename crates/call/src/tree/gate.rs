@@ -6,6 +6,7 @@ pub mod mounts;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use banyan_model::Segment;
 use bytes::Bytes;
 use config::resolved::{Config, Limits};
 use futures_util::future::BoxFuture;
@@ -72,6 +73,9 @@ pub trait Mesh: Send + Sync {
 
     /// Passes a notification of a registered server on to everybody.
     fn relay(&self, session: SessionKey, whole: Bytes);
+
+    /// Passes a notification of a mount on to gates above.
+    fn relay_mount(&self, mount: &Segment, whole: Bytes);
 
     /// Ids of registered gates below.
     fn registered(&self) -> Vec<String>;

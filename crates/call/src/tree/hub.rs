@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use banyan_model::{Principal, PrincipalKind, Segment};
+use banyan_model::{Principal, Segment};
 use bytes::Bytes;
 use config::resolved::Config;
 use foldhash::fast::RandomState;
@@ -19,7 +19,6 @@ use policy::decide::Subject;
 use crate::tree::asks;
 use crate::tree::back::Back;
 use crate::tree::mount::LeftSubscriptions;
-use crate::tree::sourced::sourced;
 use crate::words::lane::{Lane, Weight};
 use crate::words::session::Session;
 use crate::words::shares::TakenShare;
@@ -270,17 +269,14 @@ impl Hub {
         session.notify(notification.whole.clone(), Weight::Kept);
     }
 
-    /// Passes on a notification of a shared server without an addressee. Where it may concern one of several principals, none gets it.
+    /// Passes on a notification of a shared server without an addressee to sessions of a single principal, and to nobody where several are
+    /// connected. Gates above hear by [`Self::rise`].
     pub fn broadcast(&self, mount: &Segment, notification: &Notification, near: &[Arc<Back>]) {
         let sessions: Vec<_> = self.every_session().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
         let mut principals = sessions.iter().map(|s| &s.opening.entered.principal).chain(near.iter().map(|b| &b.caller.principal));
         let first = principals.next();
         if principals.any(|p| Some(p) != first) {
             return;
-        }
-        // At the gates above, it may reach callers of others: what a call could have brought about, or a log, stays here.
-        if near.is_empty() && notification.method != "notifications/message" {
-            self.to_only_gate(mount, first.map(|principal| (principal.kind, &*principal.name)), notification);
         }
         for session in &sessions {
             match near.iter().find(|b| b.caller.session.as_ref().is_some_and(|s| Arc::ptr_eq(s, session))) {
@@ -293,14 +289,20 @@ impl Hub {
         }
     }
 
-    /// Sends listening gates a notification without an addressee, with its source, where gates and sessions (`known`) have a single principal.
-    fn to_only_gate(&self, mount: &Segment, known: Option<(PrincipalKind, &str)>, notification: &Notification) {
+    /// Sends listening gates a notification of a shared server without an addressee, where gates and sessions have a single principal.
+    pub fn rise(&self, mount: &Segment, notification: &Notification) {
+        let sessions: Vec<_> = self.every_session().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
+        let mut principals = sessions.iter().map(|s| &s.opening.entered.principal);
+        let first = principals.next();
+        if principals.any(|principal| Some(principal) != first) {
+            return;
+        }
+        let known = first.map(|principal| (principal.kind, &*principal.name));
         let is_above = |listener: &Arc<Listener>| listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount);
         let gates: Vec<_> = self.all_listeners().into_iter().filter(is_above).collect();
         let only = known.or_else(|| gates.first().map(|gate| (gate.subject.kind, &*gate.subject.name)));
         if gates.iter().all(|gate| Some((gate.subject.kind, &*gate.subject.name)) == only) {
-            let sourced = sourced(mount, notification);
-            gates.iter().for_each(|gate| gate.send(&sourced, Weight::Droppable));
+            gates.iter().for_each(|gate| gate.send(notification, Weight::Droppable));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use mcp_proto::json::{self, Object};
+use policy::decide::{Action, Target, Traits};
 
 use crate::tree::gate::GateTree;
 
@@ -11,6 +12,12 @@ pub const NAME: &str = "notifications_dropped";
 
 /// Definition of the tool.
 pub const DEFINITION: &str = r#"{"name":"notifications_dropped","title":"Notifications dropped","description":"How many notifications of registered servers this gate dropped because they came faster than they could be passed on: in all since it began, and by server.","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false},"_meta":{"x-mcpax-audience":"operators"}}"#;
+
+/// The tool in the terms of rules: a reader below no mount.
+pub fn target() -> Target<'static> {
+    let traits = Traits { mutable: false, reversible: true, idempotent: true, scope: "read", cost: "free", latency: "fast" };
+    Target { action: Action::Call, mounts: Vec::new(), name: NAME, traits }
+}
 
 /// Answers a call.
 pub fn answer(gate: &GateTree) -> Object {

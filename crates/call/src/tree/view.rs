@@ -106,8 +106,8 @@ impl View {
         &self.resources.index
     }
 
-    /// List of the items for which `keep` holds, in pages, at least one.
-    pub fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, keep: &dyn Fn(&Item<'_>) -> bool) -> Vec<Page> {
+    /// List, in pages, of the items for which `keep` holds, and of the gate's own tool where `keeps_own`. At least one page.
+    pub fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, (keep, keeps_own): (&dyn Fn(&Item<'_>) -> bool, bool)) -> Vec<Page> {
         let branches = || self.mounts.iter().filter_map(|place| Some((*place, tree.branches.get(*place)?)));
         let kept = |place: (usize, usize), name: &str| tree.branches.get(place.0).is_some_and(|branch| keep(&Item { branch, place, name }));
         let offered = |names: &Names| -> Vec<Bytes> {
@@ -127,7 +127,10 @@ impl View {
                 let servers = branches().filter(|(place, _)| seen.contains(place));
                 stand_ins(&servers.map(|(_, b)| b.mount.config.name.as_str()).collect::<Vec<_>>())
             }
-            Kind::Tools => Page::all([&Text::join(&offered(&self.tools))].into_iter().chain(&own_text(self.has_own && key.is_for_gate()))),
+            Kind::Tools => {
+                let own = own_text(self.has_own && keeps_own && key.is_for_gate());
+                Page::all([&Text::join(&offered(&self.tools))].into_iter().chain(&own))
+            }
             Kind::Prompts => Page::all([&Text::join(&offered(&self.prompts))].into_iter()),
             Kind::Resources | Kind::Templates => Page::all([&Text::join(&self.resources.shown(branches(), kind, &kept))].into_iter()),
         }

@@ -21,6 +21,7 @@ use crate::judge::policy::{DecisionId, Facts};
 use crate::tree::annotation::ToolFacts;
 use crate::tree::caller::Caller;
 use crate::tree::catalog::{self, Offer};
+use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::standing::{EarlyDecision, Standing, tool_target};
 use crate::way::error::{CallError, DeniedCall};
@@ -144,6 +145,16 @@ fn refusal_reason(effect: Option<Effect>, is_gated: bool) -> Option<&'static str
         Some(Effect::Gate) => Some("gated"),
         Some(Effect::Allow) | None => is_gated.then_some("gated"),
     }
+}
+
+/// Decides if the caller may call the gate's own tool.
+///
+/// # Errors
+/// If the rules deny, or want a person to agree: nobody is asked about a number.
+pub fn own(gate: &Gate, tree: &Tree, request: &Request, caller: &Caller) -> Result<(), CallError> {
+    let Some(rules) = &tree.config.policy else { return Ok(()) };
+    let decision = RuleQuestion::new(gate, tree, rules, caller, &request.params).decide(None, &own::target(), request)?;
+    if decision.is_gated() { Err(CallError::Unapproved(decision.id)) } else { Ok(()) }
 }
 
 /// Decides about one of several things named by a request: a resource to read, or a task to follow. `None` without rules.

@@ -148,6 +148,9 @@ pub enum CallError {
     /// A rule wants somebody to agree to the call first, and nobody can.
     #[error("somebody has to agree to this call before it is made, and this gate has nobody to ask (decision {0})")]
     Unapproved(DecisionId),
+    /// An unknown tool, in the terms of MCP-AX.
+    #[error("{0}")]
+    UnknownRoute(Box<Self>),
     #[error("unknown prompt: {0}")]
     UnknownPrompt(String),
     #[error("resource not found: {0}")]
@@ -297,6 +300,13 @@ impl CallError {
         )
     }
 
+    /// Error in the terms of MCP-AX, for callers with the extension: an unknown tool is an unknown method (5.2, AX-04).
+    pub fn for_mesh(self) -> Self {
+        // A caller with a way to sign in again for more scope hears so in any terms.
+        let like = if let Self::Denied(denied) = &self { &denied.like } else { &self };
+        if self.wanted_scope().is_none() && matches!(like, Self::UnknownTool(_)) { Self::UnknownRoute(Box::new(self)) } else { self }
+    }
+
     /// Error for a caller of `era`.
     pub fn tell(&self, era: Era) -> CallerError {
         let text = self.to_string();
@@ -338,7 +348,7 @@ impl CallError {
                 let hint = format!("the gate's owner sees why with `banyan explain {}`", failed.id);
                 let data = reason("policy_error", &format!(",\"hint\":{}", quote(&hint)));
                 let data = Some(with_decision(Some(&data), failed.id));
-                caller_error(-32000, 200, text.into(), data, FaultSource::Internal, false)
+                caller_error(-32016, 200, text.into(), data, FaultSource::Internal, false)
             }
             Self::Policy(_) => ours(-32016, 200, reason("policy_error", ""), true),
             Self::ProfileGone(profile) => {
@@ -352,7 +362,9 @@ impl CallError {
                 down(error.code, 200, Some(error.data))
             }
             Self::StateUnknown => down(-32602, 200, Some(reason("state_unknown", ""))),
-            Self::Unapproved(id) => ours(-32000, 200, with_decision(Some(&reason("no_approver", "")), *id), false),
+            Self::Unapproved(id) => ours(-32015, 200, with_decision(Some(&reason("no_approver", "")), *id), false),
+            // With the status of an unknown tool: to HTTP, 404 would deny `tools/call` itself.
+            Self::UnknownRoute(unknown) => CallerError { code: -32601, ..unknown.tell(era) },
             Self::UnknownPrompt(_) => down(-32602, 200, Some(reason("unknown_prompt", ""))),
             Self::UnknownResource(uri) => {
                 let code = if era == Era::Stateless { -32602 } else { -32002 };

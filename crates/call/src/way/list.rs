@@ -16,6 +16,7 @@ use policy::decide::Action;
 
 use crate::judge::gate::Gate;
 use crate::tree::caller::Caller;
+use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::standing::Standing;
 use crate::tree::view::{Item, Page, View};
@@ -79,7 +80,8 @@ async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Call
     // Judging a hundred thousand tools takes seconds, and other calls go on meanwhile.
     let made = tokio::task::spawn_blocking(move || {
         let rules = tree.config.policy.as_ref()?;
-        let pages = Arc::new(view.pages(&tree, &key, kind, &|item| listed(&standing, rules, &tree, &key, kind, item)));
+        let keeps_own = !standing.foresee(rules, &own::target(), &key.profile).is_hopeless();
+        let pages = Arc::new(view.pages(&tree, &key, kind, (&|item| listed(&standing, rules, &tree, &key, kind, item), keeps_own)));
         standing.keep_list(&key, kind, &pages);
         Some(pages)
     });

@@ -67,6 +67,7 @@ pub async fn serve_by(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: 
     let errand = Errand { gate, sight, request, back };
     // Requests other than calls are boxed, since every call under way holds room for all that could be done here.
     match (&*request.method, caller.era) {
+        ("tools/call", _) if caller.scope.speaks_mesh => tool(gate, sight, request, back).await.map_err(CallError::for_mesh),
         ("tools/call", _) => tool(gate, sight, request, back).await,
         ("prompts/get", _) => call(gate, sight, request, Method::PromptGet, back).await,
         ("resources/read", _) => call(gate, sight, request, Method::ResourceRead, back).await,
@@ -98,7 +99,7 @@ async fn other(errand: &Errand<'_>) -> Result<Answer, CallError> {
 async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Back>) -> Result<Answer, CallError> {
     let Sight { tree, view } = sight;
     if view.stands_in && view.has_own && names_own(request, &back.caller) {
-        return Ok(Answer::Result(adapted(own::answer(gate), back.caller.era)));
+        return own_call(&Errand { gate, sight, request, back });
     }
     if view.stands_in
         && view.searched
@@ -110,6 +111,18 @@ async fn tool(gate: &Arc<Gate>, sight: &Sight, request: &Request, back: &Arc<Bac
         };
     }
     call(gate, sight, request, Method::ToolCall, back).await
+}
+
+/// Answers a call of the gate's own tool, where the rules permit. A refusal is recorded like any other.
+fn own_call(errand: &Errand<'_>) -> Result<Answer, CallError> {
+    let Errand { gate, sight, request, back } = *errand;
+    let allowed = authorize::own(gate, &sight.tree, request, &back.caller);
+    let allowed = allowed.map_err(|error| reserve::refused(&gate.rules, &sight.tree.config, &back.caller, error));
+    let mut outcome = allowed.map(|()| Answer::Result(adapted(own::answer(gate), back.caller.era)));
+    if outcome.is_err() {
+        record::Record::begin(gate, back, request).finish(request, &mut outcome);
+    }
+    outcome
 }
 
 /// Checks for a call of the gate's own tool: by its name, or by a route that ends here.

@@ -24,4 +24,8 @@ pub struct Place {
     pub topic: Option<serde_json::Value>,
     /// Messages that may be sent.
     pub capabilities: Option<serde_json::Value>,
+    /// Routing of messages to the participant.
+    pub routing: Option<serde_json::Value>,
+    /// Return of the participant's own messages.
+    pub echo: Option<serde_json::Value>,
 }

@@ -26,6 +26,10 @@ impl Section for RoomSection {
         config.rooms = Arc::new(rooms);
     }
 
+    fn check(&self, form: &Self::Form, config: &Config, reading: &mut FileReading<'_>) {
+        reading.dev_tokens(form, config);
+    }
+
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
         diff::changes(old, new)
     }

@@ -91,6 +91,38 @@ async fn ax_20_a_dialling_gate_is_called_over_its_link() {
 }
 
 #[tokio::test]
+async fn ax_21_a_gate_shows_its_budget_at_the_parent() {
+    bounded(async {
+        let root = World::start(&format!("{}[budget.all]\nmax_calls_per_minute = 900\n", taking())).await;
+        let leaf = World::member(&joining("leaf", &[root.addr])).await;
+        registered(&leaf, 0).await;
+        let budget = leaf.gateway.joined().unwrap().parents[0].budget.clone();
+        assert_eq!(budget.into_iter().collect::<Vec<_>>(), [("max_calls_per_minute".to_owned(), 900)]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_04_gates_hear_of_an_unknown_method() {
+    bounded(async {
+        let root = World::start(&format!("{}{}", taking(), fixture("fx", Era::Stateless))).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let plain = Client::ready(&root, era).await;
+            let mut mesh = Client::new(&root, era);
+            let ids = json!({"io.banyan/mcpax": {}});
+            mesh.capabilities = json!({"extensions": ids, "experimental": ids});
+            let mesh = mesh.open().await;
+            for (client, code) in [(&plain, -32602), (&mesh, -32601)] {
+                let told = client.tool("fx__nothing", json!({})).await;
+                assert_eq!((&told["error"]["code"], &told["error"]["data"]["reason"]), (&json!(code), &json!("unknown_tool")), "{told}");
+                assert_eq!(text(&client.tool("fx__fx_echo", json!({"text": "on"})).await), "on", "the connection goes on");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_03_a_change_behind_links_reaches_the_top() {
     bounded(async {
         let root = World::start(&taking()).await;

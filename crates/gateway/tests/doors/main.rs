@@ -39,6 +39,8 @@ mod grouped;
 #[cfg(test)]
 mod guests;
 #[cfg(test)]
+mod hearing;
+#[cfg(test)]
 mod held;
 #[cfg(test)]
 mod hidden;

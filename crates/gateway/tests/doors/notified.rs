@@ -76,6 +76,40 @@ async fn ax_50_a_mounts_alarms_cross_three_gates_in_order() {
 }
 
 #[tokio::test]
+async fn ax_51_a_mounts_flood_is_bounded_before_it_rises() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        let go = dir.path().join("go");
+        let root = World::start(&taking()).await;
+        let edge = World::member(&format!("{}{}", taking(), joining("edge", &[root.addr]))).await;
+        let mount = format!(
+            "[mount.n]\ncommand = \"python3\"\nargs = {}\nera = \"initialize\"\n",
+            json!(["-c", ALARMING.replace("range(20)", "range(500)"), go])
+        );
+        let bounds = "[registry.segment.n]\nnotifications_per_second = 10\nnotifications_held = 5\n";
+        let leaf = World::member(&format!("{}{mount}{bounds}{}", taking(), joining("leaf", &[edge.addr]))).await;
+        let client = above(&root).await;
+        listed(&client, "edge__leaf__n__ping").await;
+        let mut standing = client.listen(None).await;
+        std::fs::write(&go, "").unwrap();
+        let told = standing.next_of("notifications/x-mcpax/notification_overflow").await;
+        assert_eq!(told["params"]["_meta"]["x-mcpax-source"], "edge.leaf.n", "{told}");
+        loop {
+            let told = standing.next_of("notifications/alarm").await;
+            assert_eq!(told["params"]["_meta"]["x-mcpax-source"], "edge.leaf.n");
+            if told["params"]["number"] == 499 {
+                break;
+            }
+        }
+        let counts = Client::ready(&leaf, Era::Stateless).await.tool("notifications_dropped", json!({})).await;
+        let counts = &counts["result"]["structuredContent"];
+        assert!(counts["by_segment"]["n"].as_u64().is_some_and(|dropped| dropped > 300), "{counts}");
+        assert_eq!(counts["by_segment"]["n"], counts["notifications_dropped"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_51_a_flood_is_bounded_and_dropped_news_counted() {
     bounded(async {
         let (world, gate) = open(Era::Stateless).await;

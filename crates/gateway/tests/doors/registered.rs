@@ -92,14 +92,14 @@ async fn ax_11_the_second_of_a_segment_is_refused_with_advice() {
             (Registrant::start(Era::Stateless, vec![reads("a")]).await, Registrant::start(Era::Stateless, vec![reads("b")]).await);
         one.join(&world, &gate, "edge", SELDOM, json!({})).await;
         let refused = two.register(&gate, "edge", SELDOM, json!({})).await;
-        assert_eq!(reason(&refused), (&json!(-32012), &json!("namespace_conflict")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31001), &json!("namespace_conflict")), "{refused}");
         assert!(refused["error"]["data"]["hint"].as_str().unwrap().contains("choose another segment"));
         // Nor is a segment free that the configuration gives to a mount.
         let mounted = two.register(&gate, "fx", SELDOM, json!({})).await;
-        assert_eq!((&mounted["error"]["code"], &mounted["error"]["data"]["holder"]), (&json!(-32012), &json!("mount")));
+        assert_eq!((&mounted["error"]["code"], &mounted["error"]["data"]["holder"]), (&json!(-31001), &json!("mount")));
         assert_eq!(gate.tools().await.iter().filter(|name| name.starts_with("edge__")).collect::<Vec<_>>(), ["edge__a"]);
         let kept = world.gateway.refused(Some(&two.id));
-        assert_eq!((kept.len(), kept[1].segment.as_deref(), kept[1].code), (2, Some("edge"), -32012), "{kept:?}");
+        assert_eq!((kept.len(), kept[1].segment.as_deref(), kept[1].code), (2, Some("edge"), -31001), "{kept:?}");
     })
     .await;
 }
@@ -125,7 +125,7 @@ async fn ax_13_writing_tools_need_a_proven_server() {
         server.join(&lenient, &gate, "edge", SELDOM, json!({})).await;
         assert_eq!(text(&gate.tool("edge__push", json!({})).await), "did push");
         let refused = server.register(&gate, "bank", SELDOM, json!({})).await;
-        assert_eq!(reason(&refused), (&json!(-32015), &json!("authority_required")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31007), &json!("authority_required")), "{refused}");
     })
     .await;
 }
@@ -153,7 +153,7 @@ async fn ax_13_a_signed_proof_shows_what_changes_something() {
             "{refused}"
         );
         let refused = server.register(&gate, "press", SELDOM, proof("mill.plant.example")).await;
-        assert_eq!(reason(&refused), (&json!(-32015), &json!("authority_mismatch")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31006), &json!("authority_mismatch")), "{refused}");
         server.join(&world, &gate, "press", SELDOM, proof("press.plant.example")).await;
         assert_eq!(text(&gate.tool("press__push", json!({})).await), "did push");
         let status = world.mount("press").unwrap().registered.unwrap();
@@ -337,7 +337,7 @@ async fn ax_24_a_registration_from_above_is_refused_as_a_cycle() {
         let server = Registrant::start(Era::Stateless, vec![reads("fx.ping")]).await;
         let aggregator = |below: Value| json!({"aggregator_id": "00000000-0000-4000-8000-0000000000bb", "x-mcpax-subtree-ids": below});
         let refused = server.register(&gate, "edge", SELDOM, aggregator(json!([own]))).await;
-        assert_eq!(reason(&refused), (&json!(-32013), &json!("registration_cycle")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31002), &json!("registration_cycle")), "{refused}");
         assert_eq!(refused["error"]["data"]["ids"], json!([own]));
         let session = server.join(&world, &gate, "edge", SELDOM, aggregator(json!(["00000000-0000-4000-8000-0000000000cc"]))).await;
         let told = ids().await;
@@ -346,7 +346,7 @@ async fn ax_24_a_registration_from_above_is_refused_as_a_cycle() {
         }
         // A cycle that would form later is refused as well.
         let change = json!({"session_id": session, "version": 1, "joined": [own]});
-        assert_eq!(reason(&gate.call("mcpax/subtree", change).await), (&json!(-32013), &json!("registration_cycle")));
+        assert_eq!(reason(&gate.call("mcpax/subtree", change).await), (&json!(-31002), &json!("registration_cycle")));
     })
     .await;
 }
@@ -358,14 +358,14 @@ async fn ax_25_a_foreign_server_and_a_taken_id_are_refused() {
         let elsewhere = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         elsewhere.belongs_to("00000000-0000-4000-8000-0000000000aa");
         let refused = elsewhere.register(&gate, "edge", SELDOM, json!({})).await;
-        assert_eq!(reason(&refused), (&json!(-32014), &json!("split_brain")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31003), &json!("split_brain")), "{refused}");
         assert_eq!(refused["error"]["data"]["registered_with"], "00000000-0000-4000-8000-0000000000aa");
         let mut one = Registrant::start(Era::Initialize, vec![reads("ping")]).await;
         one.join(&world, &gate, "one", SELDOM, json!({})).await;
         let mut two = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         two.id.clone_from(&one.id);
         let refused = two.register(&gate, "two", SELDOM, json!({})).await;
-        assert_eq!(reason(&refused), (&json!(-32014), &json!("duplicate_subserver")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31004), &json!("duplicate_subserver")), "{refused}");
         // Once the first is not there any more, it is the same server at another place.
         one.die();
         two.join(&world, &gate, "one", SELDOM, json!({})).await;
@@ -410,7 +410,7 @@ async fn ax_40_only_the_registrant_speaks_for_a_registration() {
         let (one, two, reader) = (client("edge-1").await, client("edge-2").await, client("reader").await);
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         let refused = server.register(&reader, "edge", SELDOM, json!({})).await;
-        assert_eq!(reason(&refused), (&json!(-32015), &json!("not_admitted")), "{refused}");
+        assert_eq!(reason(&refused), (&json!(-31008), &json!("not_admitted")), "{refused}");
         let session = server.join(&world, &one, "edge", SELDOM, json!({})).await;
         let stolen = two.call("mcpax/deregister", json!({"session_id": session})).await;
         assert_eq!(reason(&stolen).1, &json!("unknown_session"), "{stolen}");

@@ -116,6 +116,34 @@ async fn changed_rules_hold_at_once_and_callers_are_told() {
 }
 
 #[tokio::test]
+async fn ax_51_rules_decide_who_reads_the_count_of_drops() {
+    bounded(async {
+        let rules = r#"
+            permit (principal == Principal::"ann", action, resource);
+            @id("echo") permit (principal == Principal::"bob", action, resource == Tool::"fx.fx_echo");
+        "#;
+        let world = ruled(rules, "[registry]\nprincipals = [\"*\"]\n").await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let (ann, bob) = (client(&world, era, "ann").await, client(&world, era, "bob").await);
+            let told = ann.tool("notifications_dropped", json!({})).await;
+            assert_eq!(told["result"]["structuredContent"]["notifications_dropped"], 0, "{told}");
+            let (refused, id) = said(&bob.tool("notifications_dropped", json!({})).await, "notifications_dropped");
+            let (unknown, _) = said(&bob.tool("nothing", json!({})).await, "nothing");
+            assert_eq!(refused, unknown);
+            let one = &world.gateway.decisions(Some(&id))[0];
+            assert_eq!((one.cause.as_str(), one.resource.as_str()), ("not_permitted", "notifications_dropped"));
+            let ids = json!({"io.banyan/mcpax": {"aggregator_id": "g"}});
+            for (name, lists) in [("ann", true), ("bob", false)] {
+                let mut gate = Client::new(&world, era).with("authorization", &format!("Bearer secret-of-{name}"));
+                gate.capabilities = json!({"extensions": ids, "experimental": ids});
+                assert_eq!(gate.open().await.tools().await.contains(&"notifications_dropped".to_owned()), lists, "{name}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_48_over_budget_is_told_and_unsent_calls_are_free() {
     bounded(async {
         let budget = "[budget.few]\nprincipals = [\"ann\"]\nmax_calls_per_minute = 2\n[mount.down]\ncommand = \"/nonexistent\"\n";

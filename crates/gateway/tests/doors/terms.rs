@@ -70,7 +70,7 @@ async fn ax_12_nobody_registers_while_owners_can_not_be_kept() {
         let server = Registrant::start(Era::Stateless, vec![reads("ping")]).await;
         let claim = json!({"authority": "dns:a.example"});
         let refused = server.register(&gate, "edge", SELDOM, claim.clone()).await;
-        assert_eq!((&refused["error"]["code"], reason(&refused)), (&json!(-32018), &json!("claims_unavailable")), "{refused}");
+        assert_eq!((&refused["error"]["code"], reason(&refused)), (&json!(-31014), &json!("claims_unavailable")), "{refused}");
         assert!(refused["error"]["data"]["retry_after_ms"].as_u64().is_some_and(|ms| ms > 0), "{refused}");
         assert!(world.mount("edge").is_none());
 
@@ -126,6 +126,28 @@ async fn ax_21_whoever_registers_is_told_what_it_may_spend_here() {
         let answer = server.register(&edge, "first", SELDOM, json!({})).await;
         let wanted = json!({"max_calls_per_minute": 7, "max_mutable_calls_per_session": 3, "max_cost_units_per_session": 9});
         assert_eq!(answer["result"]["budget"], wanted, "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_48_a_subserver_over_its_declared_budget_is_refused() {
+    bounded(async {
+        let budget = "[budget.edges]\nprincipals = [\"edge-*\"]\nmax_calls_per_minute = 2\n";
+        let world = World::start(&format!("{}{budget}[registry]\nprincipals = [\"*\"]\nproof = \"never\"\n", token("edge-1"))).await;
+        let edge = Client::new(&world, Era::Stateless).with("authorization", "Bearer secret-of-edge-1");
+        let server = Registrant::start(Era::Stateless, vec![reads("get")]).await;
+        let answer = server.register(&edge, "first", SELDOM, json!({})).await;
+        assert_eq!(answer["result"]["budget"], json!({"max_calls_per_minute": 2}), "{answer}");
+        world.until("first", |mount| mount.state == "ready").await;
+        for _ in 0..2 {
+            assert_eq!(text(&edge.tool("first__get", json!({})).await), "did get");
+        }
+        let over = edge.tool("first__get", json!({})).await;
+        assert_eq!((&over["error"]["code"], reason(&over)), (&json!(-32003), &json!("budget_exceeded")), "{over}");
+        let session = answer["result"]["session_id"].clone();
+        let beat = edge.call("mcpax/heartbeat", json!({"session_id": session})).await;
+        assert_eq!(beat["result"]["status"], "alive", "what keeps it registered is no call");
     })
     .await;
 }

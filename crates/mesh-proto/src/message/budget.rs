@@ -29,13 +29,17 @@ impl Budget {
         })
     }
 
-    pub(super) fn write(&self) -> Value {
+    /// Lists the limits by name.
+    pub fn limits(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
         let members = [
             (Self::CALLS, self.calls_per_minute),
             (Self::MUTABLE, self.mutable_calls_per_session),
             (Self::COST, self.cost_units_per_session),
         ];
-        let given = members.into_iter().filter_map(|(key, limit)| Some((key.to_owned(), Value::from(limit?))));
-        Value::Object(given.collect::<Map<_, _>>())
+        members.into_iter().filter_map(|(key, limit)| Some((key, limit?)))
+    }
+
+    pub(super) fn write(&self) -> Value {
+        Value::Object(self.limits().map(|(key, limit)| (key.to_owned(), limit.into())).collect::<Map<_, _>>())
     }
 }

@@ -53,8 +53,12 @@ impl Parent {
         Ancestry { ancestors: ancestors.take(most).collect(), prefix_length: self.above.prefix_length }
     }
 
-    /// Enters a claim if the policy of the segment wants claims for `kind` of namespaces.
+    /// Enters a claim if the policy of the segment wants claims for `kind` of namespaces, unless the operator has released the segment since
+    /// the registration.
     pub(super) fn claim(&mut self, session: &Session, kind: Demand) {
+        if session.released {
+            return;
+        }
         let wanted = self.settings.policy(&session.segment).sticky == kind && (session.proven || kind == Demand::Always);
         let Some(authority) = session.authority.clone().filter(|_| wanted) else { return };
         let claim = Claim { segment: session.segment.clone(), authority, proven: session.proven, subserver_id: session.subserver_id };
@@ -93,6 +97,7 @@ impl Parent {
             order: order.unwrap_or(self.counted),
             subtree_version: 0,
             excused: false,
+            released: false,
         }
     }
 

@@ -61,6 +61,8 @@ pub struct Session {
     pub(super) subtree_version: u64,
     /// A missed heartbeat was excused since the last sign of life.
     pub(super) excused: bool,
+    /// The operator has released the segment: the session makes no further claim.
+    pub(super) released: bool,
 }
 
 impl Session {
@@ -121,6 +123,13 @@ impl Sessions {
     pub(super) fn spoken_for(&self, id: &SessionId, link: LinkId) -> Option<SessionKey> {
         let key = *self.by_id.get(id)?;
         self.by_link.contains(&(link, key)).then_some(key)
+    }
+
+    /// Ends the claims of a segment's present holder.
+    pub(super) fn release(&mut self, segment: &Segment) {
+        if let Some(session) = self.by_segment.get(segment).and_then(|key| self.by_key.get_mut(key)) {
+            session.released = true;
+        }
     }
 
     pub(super) fn of_segment(&self, segment: &str) -> Option<&Session> {

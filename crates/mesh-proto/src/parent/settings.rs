@@ -8,6 +8,7 @@ use banyan_model::Segment;
 use crate::annotation::AuthScope;
 use crate::id::NodeId;
 use crate::message::Budget;
+use crate::relay::RelayLimits;
 
 /// Settings of an aggregator.
 #[derive(Debug, Clone)]
@@ -60,7 +61,8 @@ impl Settings {
         }
     }
 
-    pub(super) fn policy(&self, segment: &Segment) -> SegmentPolicy {
+    /// Gives the policy of a segment.
+    pub fn policy(&self, segment: &Segment) -> SegmentPolicy {
         self.policies.get(segment).copied().unwrap_or(self.policy)
     }
 }
@@ -74,11 +76,13 @@ pub struct SegmentPolicy {
     pub sticky: Demand,
     /// Most that calls of a registrant may do, whatever it asks for (MCP-AX 10.2, AX-41).
     pub most_scope: AuthScope,
+    /// Bounds on notifications (AX-51).
+    pub notifications: RelayLimits,
 }
 
 impl Default for SegmentPolicy {
     fn default() -> Self {
-        Self { proof: Demand::default(), sticky: Demand::default(), most_scope: AuthScope::Admin }
+        Self { proof: Demand::default(), sticky: Demand::default(), most_scope: AuthScope::Admin, notifications: RelayLimits::default() }
     }
 }
 

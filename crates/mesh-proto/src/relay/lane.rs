@@ -11,6 +11,7 @@ use crate::bucket::Bucket;
 
 #[derive(Debug)]
 pub(super) struct Lane {
+    limits: RelayLimits,
     segment: Segment,
     bucket: Bucket,
     queue: VecDeque<Bytes>,
@@ -21,9 +22,8 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(segment: Segment, limits: &RelayLimits) -> Self {
-        let bucket = Bucket::new(limits.per_second, limits.per_second / 10);
-        Self { segment, bucket, queue: VecDeque::new(), queued_bytes: 0, dropped: 0, said: false }
+    pub(super) fn new(segment: Segment, limits: RelayLimits) -> Self {
+        Self { limits, segment, bucket: bucket(&limits), queue: VecDeque::new(), queued_bytes: 0, dropped: 0, said: false }
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -34,17 +34,40 @@ impl Lane {
         self.queue.len() as u64
     }
 
-    /// Queues a notification; gives the announcement at the first drop of a flood.
-    pub(super) fn push(&mut self, bytes: Bytes, limits: &RelayLimits) -> Option<RelayOutput> {
+    pub(super) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// Sets other limits.
+    pub(super) fn limit(&mut self, limits: RelayLimits) {
+        if limits.per_second != self.limits.per_second {
+            self.bucket = bucket(&limits);
+        }
+        self.limits = limits;
+    }
+
+    /// Queues a notification, within the limits and within `room` more bytes; gives the announcement at the first drop of a flood.
+    pub(super) fn push(&mut self, bytes: Bytes, room: usize) -> Option<RelayOutput> {
+        let most = self.limits.depth_bytes.min(self.queued_bytes.saturating_add(room));
         self.queued_bytes += bytes.len();
         self.queue.push_back(bytes);
-        let before = self.dropped;
+        let mut dropped = 0;
         // The newest stays even if larger than the bound by itself, for nothing else would make room for it.
-        while self.queue.len() > limits.depth.max(1) || (self.queued_bytes > limits.depth_bytes && self.queue.len() > 1) {
+        while self.queue.len() > self.limits.depth.max(1) || (self.queued_bytes > most && self.queue.len() > 1) {
             self.queued_bytes -= self.queue.pop_front().map_or(0, |oldest| oldest.len());
-            self.dropped += 1;
+            dropped += 1;
         }
-        if self.dropped == before || std::mem::replace(&mut self.said, true) {
+        self.lose(dropped)
+    }
+
+    /// Counts drops; gives the announcement at the first of a flood.
+    pub(super) fn lose(&mut self, dropped: u64) -> Option<RelayOutput> {
+        self.dropped += dropped;
+        if dropped == 0 || std::mem::replace(&mut self.said, true) {
             return None;
         }
         Some(RelayOutput::Overflow { segment: self.segment.clone(), dropped: self.dropped })
@@ -64,4 +87,8 @@ impl Lane {
         self.said = false;
         None
     }
+}
+
+fn bucket(limits: &RelayLimits) -> Bucket {
+    Bucket::new(limits.per_second, limits.per_second / 10)
 }

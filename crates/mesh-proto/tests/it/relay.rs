@@ -31,6 +31,12 @@ fn open(limits: RelayLimits) -> Relay {
     relay
 }
 
+/// Counts the notifications dropped of a session.
+fn dropped_of(relay: &Relay, session: u64) -> u64 {
+    let name = format!("s{session}");
+    relay.losses().find(|(segment, _)| segment.as_str() == name).map_or(0, |(_, dropped)| dropped)
+}
+
 /// Drives the relay for `time`, at exactly the requested times.
 fn wait(relay: &mut Relay, from: Instant, time: Duration) -> Vec<(Instant, RelayOutput)> {
     let mut seen = Vec::new();
@@ -50,12 +56,51 @@ fn ax_51_floods_wait_and_then_lose_the_oldest() {
     let at_once = drain(&mut relay);
     let overflows = at_once.iter().filter(|r| matches!(r, RelayOutput::Overflow { .. })).count();
     assert_eq!((at_once.len(), overflows), (11, 1), "a tenth of a second's worth, and one notice");
-    assert_eq!((relay.dropped(), relay.dropped_of(SessionKey(0))), (490, 490));
+    assert_eq!((relay.dropped(), dropped_of(&relay, 0)), (490, 490));
     let second = wait(&mut relay, start, Duration::from_secs(1));
     assert_eq!(second.len(), 100);
     assert_eq!(second[0].1, RelayOutput::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("500") });
     let rest = wait(&mut relay, start, Duration::from_secs(60));
     assert_eq!(rest.last().unwrap().1, RelayOutput::Notification { segment: Segment::nearest("s0"), bytes: Bytes::from("1499") });
+}
+
+#[test]
+fn ax_51_a_subserver_may_have_bounds_of_its_own() {
+    let (start, mut relay) = (Instant::now(), open(RelayLimits::default()));
+    relay.handle_limits(&SessionKey(1), RelayLimits { per_second: 20, depth: 5, depth_bytes: 1000 });
+    for session in [0, 1] {
+        (0..100).for_each(|n| relay.handle_notification(at(start), SessionKey(session), Bytes::from(n.to_string())));
+    }
+    assert_eq!((dropped_of(&relay, 0), dropped_of(&relay, 1)), (0, 93), "two at once, and five wait");
+    let of_one = drain(&mut relay).into_iter().chain(wait(&mut relay, start, Duration::from_millis(100)).into_iter().map(|(_, seen)| seen));
+    let passed = of_one.filter(|seen| matches!(seen, RelayOutput::Notification { segment, .. } if segment.as_str() == "s1"));
+    assert_eq!(passed.count(), 4, "two at once and two in a tenth of a second");
+}
+
+#[test]
+fn ax_51_notifications_of_all_are_bounded_in_bytes() {
+    let (start, large) = (Instant::now(), Bytes::from(vec![b'x'; 1 << 20]));
+    let mut relay = Relay::new(RelayLimits { per_second: 1, depth: 100, depth_bytes: 8 << 20 });
+    for n in 0..100u64 {
+        relay.handle_opened(SessionKey(n), Segment::nearest(&format!("s{n}")));
+        (0..10).for_each(|_| relay.handle_notification(at(start), SessionKey(n), large.clone()));
+    }
+    let passed = drain(&mut relay).iter().filter(|seen| matches!(seen, RelayOutput::Notification { .. })).count() as u64;
+    let waiting = 1000 - passed - relay.dropped();
+    // The newest of each stays, whatever the others hold.
+    assert!((256..=256 + 100).contains(&waiting), "{waiting}");
+    (0..100).for_each(|n| relay.handle_closed(&SessionKey(n)));
+    assert_eq!(relay.dropped(), 1000 - passed);
+}
+
+#[test]
+fn ax_51_losses_on_the_way_are_counted_and_announced() {
+    let (start, mut relay) = (Instant::now(), open(RelayLimits::default()));
+    relay.handle_lost(&SessionKey(2), 7);
+    relay.handle_lost(&SessionKey(9), 3);
+    relay.handle_notification(at(start), SessionKey(2), Bytes::from_static(b"next"));
+    assert_eq!(drain(&mut relay)[0], RelayOutput::Overflow { segment: Segment::nearest("s2"), dropped: 7 });
+    assert_eq!((relay.dropped(), relay.losses().collect::<Vec<_>>()), (10, vec![(&Segment::nearest("s2"), 7)]));
 }
 
 #[test]
@@ -115,7 +160,7 @@ proptest! {
         };
         for (step, (lane, pause, size)) in steps.iter().enumerate() {
             if closed == Some(step) {
-                relay.handle_closed(SessionKey(2));
+                relay.handle_closed(&SessionKey(2));
             }
             now += Duration::from_millis(*pause);
             relay.handle_timeout(at(now));

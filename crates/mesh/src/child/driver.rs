@@ -255,7 +255,7 @@ impl MembershipDriver {
                 tracing::info!(parent = self.url(parent), segment = %registered.segment, "this gate is registered");
                 registered.segment.as_str().clone_into(&mut self.told.segment);
                 if let Some(told) = self.told.parents.get_mut(parent) {
-                    told.registered(registered.aggregator_id.map(|id| id.to_string()));
+                    told.registered(registered.aggregator_id.map(|id| id.to_string()), &registered.budget);
                 }
             }
         }

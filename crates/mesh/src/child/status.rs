@@ -1,9 +1,10 @@
 //! Status of a membership, for people. Decides nothing.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use mesh_proto::child::LostWhy;
-use mesh_proto::message::ReceivedRefusal;
+use mesh_proto::message::{Budget, ReceivedRefusal};
 
 /// Standing of this gate in another tree.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -31,6 +32,9 @@ pub struct ParentStatus {
     /// Aggregator id, while registered there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
+    /// Budget of the gate's calls at the parent, as declared with the registration (MCP-AX 11.4); limits left out do not exist.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub budget: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Remedy of the error.
@@ -46,6 +50,7 @@ impl JoinStatus {
             state: "idle".into(),
             since: seconds(SystemTime::now()),
             parent_id: None,
+            budget: BTreeMap::new(),
             error: None,
             hint: None,
         });
@@ -67,8 +72,9 @@ impl ParentStatus {
     }
 
     /// Notes a registration.
-    pub fn registered(&mut self, parent_id: Option<String>) {
+    pub fn registered(&mut self, parent_id: Option<String>, budget: &Budget) {
         self.enter("registered");
+        self.budget = budget.limits().map(|(name, limit)| (name.to_owned(), limit)).collect();
         (self.parent_id, self.error, self.hint) = (parent_id, None, None);
     }
 
@@ -89,6 +95,7 @@ impl ParentStatus {
     /// Notes a lost registration.
     pub fn lost(&mut self, why: LostWhy) {
         self.parent_id = None;
+        self.budget.clear();
         if matches!(why, LostWhy::Leaving | LostWhy::Stopped) {
             self.enter("idle");
             return;

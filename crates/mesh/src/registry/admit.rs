@@ -109,7 +109,7 @@ mod tests {
         assert!(refused.to_string().contains("add it to `principals`"), "{refused}");
         let register = Register::plain(NodeId::new(1), Segment::nearest("a"));
         let nobody = admit(None, &Identity::bare("x"), HTTP, &register).unwrap_err();
-        assert_eq!((nobody.error().code, nobody.error().message), (-32015, "not_admitted"));
+        assert_eq!((nobody.error().code, nobody.error().message), (-31008, "not_admitted"));
     }
 
     #[test]

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use banyan_model::{Machine, Now};
+use banyan_model::{Machine, Now, Segment};
 use config::resolved::Config;
-use mcp_proto::envelope::Notification;
 use mcp_proto::json::Members;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId, RequestId, SessionKey};
@@ -23,6 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::mesh::Mesh;
 use crate::registry::admit::{admit, stays};
 use crate::registry::holdings::Holdings;
+use crate::registry::inbox::{HeldNotifications, NotificationSource};
 use crate::registry::input::{Input, MeshRequest, Way};
 use crate::registry::links::Links;
 use crate::registry::notices;
@@ -57,7 +57,10 @@ pub struct RegistryDriver {
 /// All deciding parts of the registry, driven as one machine.
 pub struct Machines {
     pub parent: Parent,
+    /// Relay of registered servers.
     pub relay: Relay,
+    /// Relay of mounts, to gates above.
+    pub mounts: Relay<Segment>,
     pub holdings: Holdings,
 }
 
@@ -65,6 +68,8 @@ pub struct Machines {
 pub enum RegistryOutput {
     Parent(ParentOutput),
     Relay(RelayOutput),
+    /// A mount's.
+    Rising(RelayOutput),
 }
 
 impl Machine for Machines {
@@ -73,15 +78,19 @@ impl Machine for Machines {
     fn handle_timeout(&mut self, now: Now) {
         self.parent.handle_timeout(now);
         self.relay.handle_timeout(now);
+        self.mounts.handle_timeout(now);
     }
 
     fn poll_output(&mut self) -> Option<RegistryOutput> {
-        self.parent.poll_output().map(RegistryOutput::Parent).or_else(|| self.relay.poll_output().map(RegistryOutput::Relay))
+        let parent = self.parent.poll_output().map(RegistryOutput::Parent);
+        let relayed = parent.or_else(|| self.relay.poll_output().map(RegistryOutput::Relay));
+        relayed.or_else(|| self.mounts.poll_output().map(RegistryOutput::Rising))
     }
 
     fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         let publishing = self.holdings.due().map(|at| (at, "what is held is to be brought into the tree"));
-        [self.parent.poll_timeout(), self.relay.poll_timeout(), publishing].into_iter().flatten().min_by_key(|(at, _)| *at)
+        let machines = [self.parent.poll_timeout(), self.relay.poll_timeout(), self.mounts.poll_timeout(), publishing];
+        machines.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 }
 
@@ -121,6 +130,7 @@ impl drive::Driver for RegistryDriver {
         let stop = self.mesh.gate.stop.clone();
         tokio::select! {
             taken = self.inputs.recv_many(&mut self.batch, BATCH) => if taken == 0 { Err(()) } else { Ok(std::mem::take(&mut self.batch)) },
+            notified = self.mesh.registry.inbox.next_batch() => Ok(vec![Input::Notified(notified)]),
             () = stop.cancelled() => Err(()),
         }
     }
@@ -136,12 +146,13 @@ impl drive::Driver for RegistryDriver {
             RegistryOutput::Parent(ParentOutput::Event(event)) => self.event(now, event),
             RegistryOutput::Parent(ParentOutput::Transmit(transmit)) => self.transmit(now, transmit),
             RegistryOutput::Relay(relayed) => notices::relayed(&self.mesh, &relayed),
+            RegistryOutput::Rising(relayed) => notices::rising(&self.mesh, &relayed),
         }
         Ok(())
     }
 
     async fn rest(&mut self, now: Now) -> Result<(), ()> {
-        self.mesh.registry.dropped.note(&self.machines.relay, &self.machines.parent);
+        self.mesh.registry.dropped.note(&self.machines.relay, &self.machines.mounts);
         self.finish();
         // Whoever asked may have gone meanwhile.
         self.settled.drain(..).for_each(|done| _ = done.send(()));
@@ -169,7 +180,12 @@ impl RegistryDriver {
         mesh.registry.subtree.send_replace(parent.subtree());
         let mut driver = Self {
             mesh: Arc::clone(mesh),
-            machines: Machines { parent, relay: Relay::new(RelayLimits::default()), holdings: Holdings::new(Instant::now()) },
+            machines: Machines {
+                parent,
+                relay: Relay::new(RelayLimits::default()),
+                mounts: Relay::new(RelayLimits::default()),
+                holdings: Holdings::new(Instant::now()),
+            },
             links: Links::default(),
             waiting: HashMap::new(),
             claims: ClaimPlace::Nowhere(Instant::now()),
@@ -190,6 +206,7 @@ impl RegistryDriver {
         if !Arc::ptr_eq(&config, &self.config) {
             self.machines.parent.handle_mounts(config.mounts.keys().cloned().collect());
             let before = std::mem::replace(&mut self.config, config);
+            self.bound();
             if before.registry != self.config.registry {
                 self.machines.parent.handle_settings(now, settings(self.mesh.gate.node.node_id(), &self.config));
                 self.put_out();
@@ -251,8 +268,11 @@ impl RegistryDriver {
             }
             Input::LinkOpened(link, end) => self.links.opened(link, end),
             Input::ListChanged(session) => self.machines.parent.handle_list_changed(now, session),
-            Input::Notified(link, notification) => self.notified(now, link, &notification),
-            Input::Relay(session, whole) => self.machines.relay.handle_notification(now, session, whole),
+            Input::ListsChanged(link) => {
+                let sessions = self.machines.parent.sessions_on(link);
+                sessions.iter().for_each(|session| self.machines.parent.handle_list_changed(now, *session));
+            }
+            Input::Notified(all) => all.into_iter().for_each(|(sender, sent)| self.notified(now, sender, sent)),
             // Whoever asked may have gone meanwhile.
             Input::Release(segment, done) => _ = done.send(self.machines.parent.release(&segment)),
             Input::Request(asked) => self.asked(now, asked),
@@ -327,16 +347,56 @@ impl RegistryDriver {
         }
     }
 
-    /// Takes a notification over a link outside of calls: a changed list concerns all sessions of the link, anything else only a single
-    /// session.
-    fn notified(&mut self, now: Now, link: LinkId, notification: &Notification) {
-        let sessions = self.machines.parent.sessions_on(link);
-        if notification.method.ends_with("/list_changed") {
-            sessions.iter().for_each(|session| self.machines.parent.handle_list_changed(now, *session));
-        } else if let [only] = sessions[..] {
-            self.machines.relay.handle_notification(now, only, notification.whole.clone());
+    /// Takes the notifications of a sender. Over a link with several registrations the registrant is unknown: the notifications are dropped.
+    fn notified(&mut self, now: Now, sender: NotificationSource, sent: HeldNotifications) {
+        match sender {
+            NotificationSource::Link(link) => match self.machines.parent.sessions_on(link)[..] {
+                [only] => relay(&mut self.machines.relay, now, &only, sent),
+                _ => self.machines.relay.handle_unheard(sent.dropped + sent.queue.len() as u64),
+            },
+            NotificationSource::Mount(mount) => {
+                if !self.machines.mounts.is_open(&mount) {
+                    self.machines.mounts.handle_opened(mount.clone(), mount.clone());
+                    self.machines.mounts.handle_limits(&mount, limits(&self.config, &mount));
+                }
+                relay(&mut self.machines.mounts, now, &mount, sent);
+            }
+            NotificationSource::Session(session) => relay(&mut self.machines.relay, now, &session, sent),
         }
     }
+
+    /// Applies the configured bounds on notifications, and lets go of removed mounts.
+    fn bound(&mut self) {
+        let sessions: Vec<_> = self.machines.parent.sessions().map(|session| (session.key, session.segment.clone())).collect();
+        sessions.iter().for_each(|(key, segment)| self.machines.relay.handle_limits(key, limits(&self.config, segment)));
+        let mounts: Vec<Segment> = self.machines.mounts.sessions().cloned().collect();
+        for mount in mounts {
+            if self.config.mounts.contains_key(&mount) {
+                self.machines.mounts.handle_limits(&mount, limits(&self.config, &mount));
+            } else {
+                self.machines.mounts.handle_closed(&mount);
+            }
+        }
+    }
+
+    /// Opens the relay of a session, within the bounds of the segment.
+    pub(super) fn open_relay(&mut self, key: SessionKey, segment: Segment) {
+        let limits = limits(&self.config, &segment);
+        self.machines.relay.handle_opened(key, segment);
+        self.machines.relay.handle_limits(&key, limits);
+    }
+}
+
+fn relay<K: Ord + Clone>(relay: &mut Relay<K>, now: Now, key: &K, sent: HeldNotifications) {
+    if sent.dropped > 0 {
+        relay.handle_lost(key, sent.dropped);
+    }
+    sent.queue.into_iter().for_each(|whole| relay.handle_notification(now, key.clone(), whole));
+}
+
+/// Bounds on the notifications of a segment.
+fn limits(config: &Config, segment: &Segment) -> RelayLimits {
+    config.registry.as_ref().map(|registry| registry.policy_of(segment).notifications).unwrap_or_default()
 }
 
 fn settings(own: NodeId, config: &Config) -> Settings {

@@ -1,8 +1,9 @@
 //! Inputs of the registry's task. Decides nothing.
 
+use std::collections::BTreeMap;
+
 use banyan_model::Segment;
 use bytes::Bytes;
-use mcp_proto::envelope::Notification;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{CallId, LinkId, NodeId, SessionKey};
 use mesh_proto::message::Ancestry;
@@ -11,6 +12,7 @@ use mesh_proto::reply::Reply;
 use tokio::sync::oneshot;
 
 use crate::registry::holding::FetchedLists;
+use crate::registry::inbox::{HeldNotifications, NotificationSource};
 use crate::registry::links::LinkEnd;
 
 /// An input.
@@ -24,8 +26,9 @@ pub enum Input {
     LinkLost(LinkId),
     LinkOpened(LinkId, LinkEnd),
     ListChanged(SessionKey),
-    Notified(LinkId, Notification),
-    Relay(SessionKey, Bytes),
+    /// Lists of all sessions on the link.
+    ListsChanged(LinkId),
+    Notified(BTreeMap<NotificationSource, HeldNotifications>),
     /// The operator frees a segment; the answer tells if an authority had kept it.
     Release(Segment, oneshot::Sender<bool>),
     Request(MeshRequest),

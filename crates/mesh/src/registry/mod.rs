@@ -9,6 +9,7 @@ pub mod asking;
 pub mod driver;
 pub mod holding;
 pub mod holdings;
+pub mod inbox;
 pub mod input;
 pub mod links;
 pub mod notices;
@@ -31,6 +32,7 @@ use mesh_proto::refusal::Refusal;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::mesh::Mesh;
+use crate::registry::inbox::{Inbox, NotificationSource};
 use crate::registry::input::{Input, MeshRequest, Way};
 use crate::registry::refused::Refusals;
 
@@ -51,6 +53,7 @@ pub struct Registry {
     links: AtomicU64,
     /// Registered gates below, and this one.
     subtree: watch::Sender<BTreeSet<NodeId>>,
+    pub inbox: Inbox,
     pub refused: Refusals,
     pub dropped: DroppedNotifications,
 }
@@ -70,6 +73,7 @@ impl Registry {
             unread: Mutex::new(Some(unread)),
             links: AtomicU64::new(1),
             subtree: watch::Sender::default(),
+            inbox: Inbox::default(),
             refused: Refusals::default(),
             dropped: DroppedNotifications::default(),
         }
@@ -115,11 +119,14 @@ impl Registry {
         self.put(Input::Fetched(session, outcome.map(Box::new))).await;
     }
 
-    /// Relays a notification of a registered server outside of calls. A busy task drops and counts it.
+    /// Relays a notification of a registered server outside of calls.
     pub fn relay(&self, session: SessionKey, whole: Bytes) {
-        if self.inputs.try_send(Input::Relay(session, whole)).is_err() {
-            self.dropped.one_more();
-        }
+        self.inbox.push(NotificationSource::Session(session), whole);
+    }
+
+    /// Relays a notification of a mount outside of calls, to gates above.
+    pub fn relay_mount(&self, mount: &Segment, whole: Bytes) {
+        self.inbox.push(NotificationSource::Mount(mount.clone()), whole);
     }
 
     /// Frees a segment that an authority keeps (AX-12); `false`: none does. Its holder keeps it until the session ends.
@@ -172,7 +179,11 @@ impl Registry {
 
     /// Hands in a notification over a link, outside of calls.
     pub async fn notified(&self, link: LinkId, notification: Notification) {
-        self.put(Input::Notified(link, notification)).await;
+        if notification.method.ends_with("/list_changed") {
+            self.put(Input::ListsChanged(link)).await;
+        } else {
+            self.inbox.push(NotificationSource::Link(link), notification.whole);
+        }
     }
 
     /// Reports a new ancestry of this gate.

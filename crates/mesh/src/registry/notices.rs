@@ -8,7 +8,6 @@ use banyan_model::Segment;
 use bytes::Bytes;
 use mcp_proto::envelope::{self, Message, Notification};
 use mcp_proto::json::Duplicates;
-use mesh_proto::parent::Parent;
 use mesh_proto::refusal::SessionEnd;
 use mesh_proto::relay::{Relay, RelayOutput, notice};
 
@@ -21,34 +20,27 @@ pub struct DroppedNotifications(Mutex<DropCounts>);
 
 #[derive(Debug, Default)]
 struct DropCounts {
-    /// DroppedNotifications before the relay.
-    before: u64,
-    relayed: u64,
+    all: u64,
     by_segment: BTreeMap<Segment, u64>,
 }
 
 impl DroppedNotifications {
-    /// Counts a notification dropped before the relay.
-    pub fn one_more(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).before += 1;
-    }
-
-    /// Takes over the numbers of notifications dropped by the relay, in all and by segment.
-    pub fn note(&self, relay: &Relay, parent: &Parent) {
+    /// Takes over the numbers of notifications dropped of registered servers and of mounts, in all and by segment.
+    pub fn note(&self, relay: &Relay, mounts: &Relay<Segment>) {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if counted.relayed == relay.dropped() {
+        let all = relay.dropped() + mounts.dropped();
+        if counted.all == all {
             return;
         }
-        counted.relayed = relay.dropped();
-        let each = parent.sessions().map(|session| (session.segment.clone(), relay.dropped_of(session.key)));
-        counted.by_segment = each.filter(|(_, dropped)| *dropped > 0).collect();
+        counted.all = all;
+        counted.by_segment = relay.losses().chain(mounts.losses()).map(|(segment, dropped)| (segment.clone(), dropped)).collect();
     }
 
-    /// Writes `{"notifications_dropped": ..., "by_segment": {...}}`: since the start of the gate, and of present sessions.
+    /// Writes `{"notifications_dropped": ..., "by_segment": {...}}`: since the start of the gate, and of present sessions and mounts.
     pub fn to_json(&self) -> String {
         let counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let each: Vec<String> = counted.by_segment.iter().map(|(segment, dropped)| format!("\"{segment}\":{dropped}")).collect();
-        format!("{{\"notifications_dropped\":{},\"by_segment\":{{{}}}}}", counted.before + counted.relayed, each.join(","))
+        format!("{{\"notifications_dropped\":{},\"by_segment\":{{{}}}}}", counted.all, each.join(","))
     }
 }
 
@@ -62,6 +54,20 @@ pub fn relayed(mesh: &Mesh, relayed: &RelayOutput) {
         }
         RelayOutput::Overflow { segment, dropped } => {
             mesh.gate.hub.noticed(segment, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
+        }
+    }
+}
+
+/// Passes on the output of the relay of mounts: to gates above alone, since sessions have heard already.
+pub fn rising(mesh: &Mesh, relayed: &RelayOutput) {
+    match relayed {
+        RelayOutput::Notification { segment, bytes } => {
+            if let Ok(Message::Notification(notification)) = Message::parse(bytes, Duplicates::RefuseTop) {
+                mesh.gate.hub.rise(segment, &sourced(segment, &notification));
+            }
+        }
+        RelayOutput::Overflow { segment, dropped } => {
+            mesh.gate.hub.rise(segment, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
         }
     }
 }

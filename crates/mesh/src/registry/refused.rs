@@ -98,7 +98,7 @@ mod tests {
         let conflict = Refusal::NamespaceConflict { segment: "edge".into(), holder: Holder::Registered, retry_after: None };
         (0..3).for_each(|_| refusals.note("p", Some(&register(7)), &conflict));
         let kept = refusals.matching(Some("edge"));
-        assert_eq!((kept.len(), kept[0].times, kept[0].code, kept[0].reason.as_str()), (1, 3, -32012, "namespace_conflict"));
+        assert_eq!((kept.len(), kept[0].times, kept[0].code, kept[0].reason.as_str()), (1, 3, -31001, "namespace_conflict"));
         assert!(kept[0].hint.contains("choose another segment"), "{kept:?}");
         assert_eq!(refusals.matching(Some(&NodeId::new(7).to_string())), kept);
         (0..1000).for_each(|id| refusals.note("p", Some(&register(id)), &conflict));

@@ -222,9 +222,9 @@ fn mx_21_every_early_end_of_a_call_has_a_reason() {
 #[test]
 fn mx_21_requests_to_the_gate_itself_get_an_error() {
     let mut table = Table::new();
-    table.say("ann", "mcp/request:tools/list", None, r#"{"id":5,"method":"tools/list"}"#);
+    table.say("ann", "mcp/request:prompts/list", None, r#"{"id":5,"method":"prompts/list"}"#);
     let said = table.said.last().unwrap();
-    assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/response:tools/list"), &json!(["ann"])));
+    assert_eq!((&said["kind"], &said["to"]), (&json!("mcp/response:prompts/list"), &json!(["ann"])));
     assert_eq!((&said["payload"]["id"], &said["payload"]["error"]["code"]), (&json!(5), &json!(-32601)));
 }
 

@@ -7,13 +7,13 @@ use json::{Duplicates, Members};
 use super::memory::Memory;
 use super::write::{self, Instead};
 use super::{ADMINS, ALL_IDS, Inward, MAX_IDS, PROPOSAL, READ, REJECT, REQUEST, RESPONSE, STREAMS, WITHDRAW, invalid, join};
-use crate::envelope::{self, MAX_ID, MAX_KIND, RefusedEnvelope};
+use crate::envelope::{self, MAX_ID, MAX_KIND, RefusedEnvelope, legible};
 use crate::participant::named;
 use crate::refusal::Refusal;
 
 /// Reads a message of a peer.
 pub(super) fn read(memory: &Memory, bytes: &[u8], most: usize) -> Result<Inward, RefusedEnvelope> {
-    let unread = |why| RefusedEnvelope { why, id: None };
+    let unread = |why| RefusedEnvelope { why, id: legible::id(bytes) };
     if bytes.len() > most {
         return Err(unread(Refusal::TooLarge { most, size: bytes.len() }));
     }
@@ -130,10 +130,13 @@ impl<'a> MewMessage<'a, '_> {
     }
 }
 
-/// Reads the references: a list, even of one.
+/// Reads the references: a list, or a text for a list with a single id, as clients of MEW write.
 fn ids<'a>(members: &Members<'a>) -> Result<Vec<Cow<'a, str>>, Refusal> {
     let Some(raw) = members.get("correlation_id") else { return Ok(Vec::new()) };
-    let all = json::elements(raw).ok_or(invalid("correlation_id", "must be a list of ids, even of one: [\"ID\"]"))?;
+    if raw.starts_with(b"\"") {
+        return Ok(vec![envelope::text(raw, "correlation_id", MAX_ID)?]);
+    }
+    let all = json::elements(raw).ok_or(invalid("correlation_id", "must be a list of ids: [\"ID\"], or one id as a text"))?;
     if all.len() > MAX_IDS {
         return Err(invalid("correlation_id", "names more than 100 messages: name fewer"));
     }

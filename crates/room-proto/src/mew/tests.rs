@@ -125,7 +125,7 @@ fn ambiguous_messages_and_hidden_methods_are_refused() {
         (message("mcp/response", &json!({"correlation_id": ["env-req-1"]})), "names no request"),
         (message("mcp/withdraw", &json!({"correlation_id": ["env-call-1"]})), "names no proposal"),
         (message("mcp/reject", &json!({})), "names no proposal"),
-        (message("chat", &json!({"correlation_id": "m"})), "must be a list of ids"),
+        (message("chat", &json!({"correlation_id": 1})), "must be a list of ids"),
         (message("chat", &json!({"correlation_id": ["m", 1]})), "must be a string"),
         (message("chat", &json!({"correlation_ids": ["m"]})), "no member of MEW"),
         (message("chat", &json!({"protocol": "mcpx/v0.1"})), "send `mew/v0.4`"),
@@ -199,6 +199,8 @@ fn several_ids_survive_and_mcpx_gets_its_own() {
         again.as_object_mut().unwrap().entry("correlation_id").or_insert(json!([]));
         assert_eq!(again, mew);
     }
+    let text = message("mcp/response", &json!({"correlation_id": "env-call-1", "payload": {"result": {}}}));
+    assert_eq!(inward(&translator, &text).unwrap()["correlation_id"], "env-call-1", "as clients of MEW write a list of one");
     let forged = json!({"protocol": "mcpx/v0.1", "id": "1", "from": "eve", "kind": "chat", "correlation_id": "a", "correlation_ids": ["b"], "payload": {"text": "x"}});
     assert_eq!(outward(&mut translator, &forged).unwrap()["correlation_id"], json!(["a"]), "what does not agree does not count");
 }

@@ -37,6 +37,28 @@ impl Default for Preferences {
     }
 }
 
+/// Choice of messages for a participant, as far as somebody has chosen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hearing {
+    pub routing: Option<Routing>,
+    pub echo: Option<bool>,
+}
+
+impl Hearing {
+    /// Fills open choices.
+    #[must_use]
+    pub fn or(self, otherwise: Self) -> Self {
+        Self { routing: self.routing.or(otherwise.routing), echo: self.echo.or(otherwise.echo) }
+    }
+
+    /// Changes preferences as far as somebody has chosen.
+    #[must_use]
+    pub fn over(self, preferences: Preferences) -> Preferences {
+        let (routing, echo) = (self.routing.unwrap_or(preferences.routing), self.echo.unwrap_or(preferences.echo));
+        Preferences { routing, echo, ..preferences }
+    }
+}
+
 /// A participant admitted to the room.
 #[derive(Debug, Clone)]
 pub struct Newcomer {

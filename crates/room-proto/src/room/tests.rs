@@ -244,7 +244,8 @@ fn mx_15_each_gets_what_it_chose() {
         assert!(matches!(table.events[..], [Event::Relayed { receivers: n, absent: a, .. }] if n == receivers.len() && a == absent));
         table.forget();
     }
-    table.room.handle_preferences(table.now, &named("directed"), Preferences::default()).unwrap();
+    let all = Hearing { routing: Some(Routing::All), echo: Some(true) };
+    assert_eq!(table.room.handle_hearing(table.now, &named("directed"), all).unwrap(), Preferences::default());
     table.drain(true);
     assert_eq!(table.news(2)[0]["payload"]["routing"], "all");
     table.send(1, &message("m", "all", &["quiet"], "chat"));

@@ -147,6 +147,20 @@ fn mx_21_only_addressed_and_sound_requests_are_called() {
 }
 
 #[test]
+fn mx_21_a_seat_answers_initialize_by_itself() {
+    let mut table = Table::new(|_| ());
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "a", "version": "1" } });
+    let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+    table.say("ann", "mcp/request:initialize", None, &asked);
+    let said = table.said.last().unwrap();
+    let result = &said["payload"]["result"];
+    assert_eq!((&said["to"], &result["protocolVersion"]), (&json!(["ann"]), &json!("2025-06-18")), "{said}");
+    assert!(["tools", "resources", "prompts"].iter().all(|list| result["capabilities"][list].is_object()), "{said}");
+    table.say("ann", "mcp/request:notifications/initialized", None, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    assert_eq!((table.said.len(), &table.outputs[..]), (1, &[][..]), "nothing is called");
+}
+
+#[test]
 fn h1_overlong_request_ids_are_refused() {
     let mut table = Table::new(|_| ());
     let long = "a".repeat(300);

@@ -14,6 +14,9 @@ use banyan_model::Segment;
 use config::resolved::{Seats, gate_seat};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::room::{Preferences, Routing};
+use room_proto::standard::Bystander;
+use runtime::clock::{Clock, SystemClock};
+use runtime::random;
 use tokio_util::sync::CancellationToken;
 
 use crate::NotSeated;
@@ -88,8 +91,13 @@ impl Sits {
             if seats.is_mounted {
                 Passage::new(&self.rooms, &self.topic, &mut chair, seats.servers.keys()).run().await;
             }
-            // What else is said to it others have asked for in its name, and they hear it themselves.
-            while chair.next().await.is_some() {}
+            // Answers to requests in the gate's name reach the requesters themselves.
+            let mut gate = Bystander::new(u128::from_ne_bytes(random::bytes()));
+            while let Some(message) = chair.next().await {
+                for said in gate.handle_message(SystemClock.now(), &message) {
+                    _ = chair.voice.say(said).await;
+                }
+            }
             self.gate.set(None);
             tokio::time::sleep(AGAIN).await;
         }

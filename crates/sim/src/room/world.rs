@@ -6,7 +6,9 @@ use std::time::{Duration, Instant, SystemTime};
 use banyan_model::{Machine, Now};
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
-use room_proto::room::{Also, Change, CloseReason, Event, Newcomer, Preferences, Rate, Room, RoomOutput, Routing, Settings, Transmit};
+use room_proto::room::{
+    Also, Change, CloseReason, Event, Hearing, Newcomer, Preferences, Rate, Room, RoomOutput, Routing, Settings, Transmit,
+};
 
 use super::message::{Message, PATTERNS};
 use super::reference::{BURST, EACH_MS, PARTICIPANTS, QUEUE, REFUSED_BURST, REFUSED_EACH_MS, Reference};
@@ -191,7 +193,8 @@ impl World {
         let Some(name) = self.random.pick(&NAMES) else { return Ok(()) };
         let (directed, echo) = (self.random.percent(50), self.random.percent(50));
         self.trace(format!("{name} chooses directed {directed}, echo {echo}"));
-        if self.room.handle_preferences(self.now, &named(name)?, preferences(directed, echo)).is_ok() {
+        let routing = Some(if directed { Routing::Directed } else { Routing::All });
+        if self.room.handle_hearing(self.now, &named(name)?, Hearing { routing, echo: Some(echo) }).is_ok() {
             self.reference.choose(name, directed, echo);
         }
         Ok(())

@@ -88,7 +88,7 @@ impl World {
         self.moved = true;
         self.outcome.count(why.as_str());
         if let Some(machines) = self.nodes[at].machines.as_mut() {
-            machines.relay.handle_closed(session);
+            machines.relay.handle_closed(&session);
         }
     }
 

@@ -34,6 +34,7 @@ const KNOTS: &[(&str, &[&str])] = &[
             "status",
             "steward",
             "table",
+            "token_door",
             "writer",
         ],
     ),

@@ -15,7 +15,8 @@ use room_proto::chain::{Bounds, ChainId};
 use room_proto::name::{ParticipantId, Topic};
 use room_proto::orchestrator::{Orchestrator, OrchestratorOutput};
 use room_proto::participant::{Event, Participant};
-use room_proto::voice::{Answer, Call, Ending, SpeechError, Utterance};
+use room_proto::standard;
+use room_proto::voice::{Call, Ending, SpeechError, Utterance};
 use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
 use serde_json::json;
@@ -30,8 +31,6 @@ use crate::output::Output;
 use crate::printable::printable;
 use crate::{gate, terminal, threads};
 
-/// The answer to a call of a terminal's tool.
-const NO_TOOLS: &[u8] = br#"{"code":-32601,"message":"this participant is a terminal and has no tools: ask it in words"}"#;
 /// Greatest number of typed lines waiting for the room.
 const TYPED: usize = 64;
 
@@ -233,9 +232,9 @@ impl Table<'_> {
         if *event == Event::Welcomed && self.is_person {
             self.orchestrator.people.extend(room.me().cloned());
         } else if let Event::Asked(request) = event
-            && let Ok(spoken) = room.respond(now, request, Answer::Error(NO_TOOLS))
+            && let Some(said) = standard::respond(room, now, request)
         {
-            self.attendance.send(&spoken.bytes);
+            self.attendance.send(&said.bytes);
         }
         self.print(shown::line(event, &self.orchestrator.participant, self.output))
     }

@@ -18,7 +18,7 @@ const KEPT: usize = 4096;
 const MOST_CHARS: usize = 512;
 
 /// Id of a decision.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DecisionId(u64);
 
 impl fmt::Display for DecisionId {

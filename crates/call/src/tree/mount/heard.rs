@@ -47,6 +47,13 @@ impl Mount {
                 (Owner::Shared, _) => {
                     tracing::trace!(mount = %self.config.name, method, "broadcast");
                     self.gate.hub.broadcast(&self.config.name, notification, near);
+                    // Gates above have callers of others: the effect of a call, or a log, stays here.
+                    if near.is_empty()
+                        && method != "notifications/message"
+                        && let Some(mesh) = self.gate.mesh()
+                    {
+                        mesh.relay_mount(&self.config.name, notification.whole.clone());
+                    }
                 }
             },
         }

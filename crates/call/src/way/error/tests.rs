@@ -28,10 +28,36 @@ fn ours_are_in_our_range_and_give_a_reason() {
     for error in all {
         let told = error.tell(Era::Stateless);
         assert!((-32019..=-32000).contains(&told.code), "{error:?}");
+        assert!(!(-31019..=-31001).contains(&told.code), "{error:?}: a code of refused registrations");
         let data = told.data.unwrap();
         let members = mcp_proto::json::Members::parse(data.as_bytes(), mcp_proto::json::Duplicates::RefuseDeep).unwrap();
         assert!(members.str("reason").is_some(), "{data}");
     }
+}
+
+#[test]
+fn ax_04_an_unknown_tool_has_its_callers_code() {
+    let denied = |scope| {
+        let like = CallError::UnknownTool("t".into());
+        CallError::Denied(Box::new(DeniedCall {
+            id: DecisionId::default(),
+            like,
+            cause: "forbidden",
+            rules: Vec::new(),
+            owner: None,
+            scope,
+        }))
+    };
+    for error in [CallError::UnknownTool("t".into()), denied(None)] {
+        for era in [Era::Initialize, Era::Stateless] {
+            let (plain, mesh) = (error.tell(era), error.clone().for_mesh().tell(era));
+            assert_eq!((plain.code, mesh.code, plain.status), (-32602, -32601, mesh.status), "{error}");
+            assert_eq!((plain.message, plain.data), (mesh.message, mesh.data));
+        }
+    }
+    let scoped = denied(Some("tools:write".into())).for_mesh();
+    assert_eq!((scoped.wanted_scope(), scoped.tell(Era::Stateless).code), (Some("tools:write"), -32000));
+    assert_eq!(CallError::UnknownPrompt("p".into()).for_mesh().tell(Era::Stateless).code, -32602);
 }
 
 #[test]

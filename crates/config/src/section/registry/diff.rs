@@ -18,6 +18,8 @@ fn registry_fields(old: &Registry, new: &Registry) -> Vec<&'static str> {
         ("proof", policy.proof != new.policy.proof),
         ("sticky", policy.sticky != new.policy.sticky),
         ("auth_scope", policy.most_scope != new.policy.most_scope),
+        ("notifications_per_second", policy.notifications.per_second != new.policy.notifications.per_second),
+        ("notifications_held", policy.notifications.depth != new.policy.notifications.depth),
         ("segment", *policies != new.policies),
         ("grace", *grace != new.grace),
         ("list_ttl", *list_ttl != new.list_ttl),

@@ -35,6 +35,12 @@ pub(crate) struct Registry {
     pub sticky: Option<Demand>,
     /// Most that calls of a registered server may do, whatever the server asks for. Default: `admin`.
     pub auth_scope: Option<AuthScope>,
+    /// Notifications of a registered server, or of a mount, passed on in a second. Default: 100.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub notifications_per_second: Option<u32>,
+    /// Notifications of a server in wait for their turn; the oldest goes for the next. Default: 1000.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub notifications_held: Option<u32>,
     /// Time for which the tools of a lost server stay listed. Default: `5m`; `0s` takes them away at once.
     #[schemars(example = "5m")]
     pub grace: Option<At<String>>,
@@ -67,6 +73,12 @@ pub(crate) struct SegmentPolicy {
     pub sticky: Option<Demand>,
     /// Most that calls of the server may do, whatever the server asks for. Default: as in `[registry]`.
     pub auth_scope: Option<AuthScope>,
+    /// Notifications of the server, or of the mount of the same name, passed on in a second. Default: as in `[registry]`.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub notifications_per_second: Option<u32>,
+    /// Notifications of the server in wait for their turn; the oldest goes for the next. Default: as in `[registry]`.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub notifications_held: Option<u32>,
 }
 
 /// A choice of servers.

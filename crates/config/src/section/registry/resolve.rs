@@ -4,7 +4,7 @@ use banyan_model::Segment;
 
 use super::file;
 use super::hosts::Hosts;
-use super::resolved::{Demand, Registry, SegmentPolicy};
+use super::resolved::{Demand, Registry, RelayLimits, SegmentPolicy};
 use crate::problem::Flaw;
 use crate::reading::FileReading;
 use crate::section::mount::tool::AuthScope;
@@ -13,11 +13,15 @@ use crate::suggest;
 impl FileReading<'_> {
     pub(super) fn registry(&mut self, section: &file::Registry) -> Registry {
         let defaults = Registry::default();
-        let policy = policy((section.proof, section.sticky, section.auth_scope), defaults.policy);
+        let relay = (section.notifications_per_second, section.notifications_held);
+        let policy = policy((section.proof, section.sticky, section.auth_scope), relay, defaults.policy);
         let mut policies = std::collections::BTreeMap::new();
         for (name, own) in &section.segment {
             match Segment::new(name.get()) {
-                Ok(segment) => drop(policies.insert(segment, self::policy((own.proof, own.sticky, own.auth_scope), policy))),
+                Ok(segment) => {
+                    let relay = (own.notifications_per_second, own.notifications_held);
+                    policies.insert(segment, self::policy((own.proof, own.sticky, own.auth_scope), relay, policy));
+                }
                 Err(bad) => {
                     let near = suggest::segment(name.get());
                     self.flaws.push(Flaw::new(name.span(), bad.to_string()).help(format!("for example [registry.segment.{near}]")));
@@ -42,11 +46,17 @@ impl FileReading<'_> {
     }
 }
 
+/// Bounds on notifications as written: in a second, and waiting.
+type RelayForm = (Option<u32>, Option<u32>);
+
 /// Demands as written: of a proof, of lasting ownership, and the most permission.
 type PolicyForm = (Option<file::Demand>, Option<file::Demand>, Option<AuthScope>);
 
-fn policy((proof, sticky, scope): PolicyForm, otherwise: SegmentPolicy) -> SegmentPolicy {
+fn policy((proof, sticky, scope): PolicyForm, (rate, held): RelayForm, otherwise: SegmentPolicy) -> SegmentPolicy {
+    let limits = otherwise.notifications;
+    let held = held.and_then(|held| usize::try_from(held).ok());
     SegmentPolicy {
+        notifications: RelayLimits { per_second: rate.unwrap_or(limits.per_second), depth: held.unwrap_or(limits.depth), ..limits },
         proof: proof.map_or(otherwise.proof, demand),
         sticky: sticky.map_or(otherwise.sticky, demand),
         most_scope: scope.map_or(otherwise.most_scope, Into::into),

@@ -8,6 +8,7 @@ use banyan_model::Segment;
 use super::hosts::Hosts;
 use crate::section::trust::resolved::ClientTls;
 pub use mesh_proto::parent::{Demand, SegmentPolicy};
+pub(super) use mesh_proto::relay::RelayLimits;
 
 /// Terms of registration (MCP-AX 4.2, 6).
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,13 @@ pub struct Registry {
     pub trust_gates: bool,
     /// Certificates between the gate and registered `https` addresses.
     pub tls: Option<ClientTls>,
+}
+
+impl Registry {
+    /// Gives the policy of a segment.
+    pub fn policy_of(&self, segment: &Segment) -> SegmentPolicy {
+        self.policies.get(segment).copied().unwrap_or(self.policy)
+    }
 }
 
 impl Default for Registry {

@@ -21,12 +21,13 @@ fn participants(all: &Rooms) -> impl Iterator<Item = (&str, &Participant)> {
 }
 
 fn rooms_fields(old: &Rooms, new: &Rooms) -> Vec<&'static str> {
-    let Rooms { open, capabilities, issuers, secret, query_token, mew, settings, rooms: _, participants: _ } = old;
+    let Rooms { open, capabilities, issuers, secret, dev_tokens, query_token, mew, settings, rooms: _, participants: _ } = old;
     differing([
         ("open", *open != new.open),
         ("capabilities", *capabilities != new.capabilities),
         ("issuers", *issuers != new.issuers),
         ("secret", *secret != new.secret),
+        ("dev_tokens", *dev_tokens != new.dev_tokens),
         ("query_token", *query_token != new.query_token),
         ("mew", *mew != new.mew),
         ("limits", *settings != new.settings),
@@ -39,6 +40,8 @@ fn room_fields(old: &Room, new: &Room) -> Vec<&'static str> {
         ("access", rule.access != new.rule.access),
         ("members", rule.members != new.rule.members),
         ("capabilities", rule.capabilities != new.rule.capabilities),
+        ("routing", rule.hearing.routing != new.rule.hearing.routing),
+        ("echo", rule.hearing.echo != new.rule.hearing.echo),
         ("admins", *admins != new.admins),
         ("seats", seats.servers != new.seats.servers),
         ("mount", seats.is_mounted != new.seats.is_mounted),
@@ -47,6 +50,12 @@ fn room_fields(old: &Room, new: &Room) -> Vec<&'static str> {
 }
 
 fn participant_fields(old: &Participant, new: &Participant) -> Vec<&'static str> {
-    let Participant { token, rooms, capabilities } = old;
-    differing([("token", *token != new.token), ("rooms", *rooms != new.rooms), ("capabilities", *capabilities != new.capabilities)])
+    let Participant { token, rooms, capabilities, hearing } = old;
+    differing([
+        ("token", *token != new.token),
+        ("rooms", *rooms != new.rooms),
+        ("capabilities", *capabilities != new.capabilities),
+        ("routing", hearing.routing != new.hearing.routing),
+        ("echo", hearing.echo != new.hearing.echo),
+    ])
 }

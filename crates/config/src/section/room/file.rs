@@ -38,6 +38,9 @@ pub(crate) struct Rooms {
     /// A secret shared with a maker of tokens for participants, signed by HS256: at least 32 bytes. Default: no such tokens.
     #[schemars(example = "${env:ROOM_SECRET}")]
     pub secret: Option<At<String>>,
+    /// `true`: programs of the same machine get tokens signed with `secret`, for any room and name, at `/v0.1/auth/token`, as the reference's
+    /// examples ask for. Only at a loopback address. Default: `false`.
+    pub dev_tokens: Option<At<bool>>,
     /// `true`: a token may stand in the address (`&token=`), for browsers. Logs on the way may keep addresses. Default: `false`.
     pub query_token: bool,
     /// `true`: clients of MEW v0.4, a relative of MCPx, come into the same rooms at `/ws?space=NAME`. Default: `false`.
@@ -61,6 +64,10 @@ pub(crate) struct Room {
     /// Capabilities of participants, where the token names none. Default: as in `[rooms]`.
     #[schemars(example = ["mcp/*", "chat"])]
     pub capabilities: Option<Vec<At<String>>>,
+    /// Routing to participants without a choice of their own: `all` messages of the room, or `directed` ones alone. Default: `all`.
+    pub routing: Option<Routing>,
+    /// `false`: participants without a choice of their own do not hear their own messages. Default: `true`.
+    pub echo: Option<bool>,
     /// Mounts to sit in the room as participants of their names, with their tools. Default: none.
     #[schemars(example = ["github", "clock"])]
     pub seats: Vec<At<String>>,
@@ -93,6 +100,16 @@ pub(crate) struct RoomMount {
     /// Additions to the annotations of tools.
     #[schemars(with = "BTreeMap<String, Tool>")]
     pub tools: BTreeMap<At<String>, Tool>,
+}
+
+/// Routing of messages to a participant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Routing {
+    /// All of the room.
+    All,
+    /// Messages with the participant among their addressees.
+    Directed,
 }
 
 /// Access to a room.
@@ -160,6 +177,11 @@ pub(crate) struct Participant {
     /// Capabilities of the participant. Default: as the room says.
     #[schemars(example = ["mcp/*", "chat"])]
     pub capabilities: Option<Vec<At<String>>>,
+    /// Routing to the participant, without another choice in the address: `all` messages of the room, or `directed` ones alone. Default: as the
+    /// room says.
+    pub routing: Option<Routing>,
+    /// `false`: the participant does not hear own messages, without another choice in the address. Default: as the room says.
+    pub echo: Option<bool>,
 }
 
 impl<'de> Deserialize<'de> for RoomMounting {

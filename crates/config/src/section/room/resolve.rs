@@ -7,13 +7,14 @@ use banyan_model::Segment;
 use room_proto::access::{Access, Rule, covers};
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::{Rate, Settings};
+use room_proto::room::{Hearing, Rate, Routing, Settings};
 
 use super::file::{self, RoomAccess, RoomForm};
 use super::resolved::{MountedRooms, Participant, ROOM_SEGMENT, Room, Rooms, Seats, TokenKey, gate_seat};
 use crate::file::At;
 use crate::problem::Flaw;
 use crate::reading::FileReading;
+use crate::resolved::Config;
 use crate::secret::SecretRef;
 use crate::section::mount::family::FamilyTransport;
 use crate::section::mount::resolved::{Mount, Sharing, Transport};
@@ -33,12 +34,27 @@ impl FileReading<'_> {
             capabilities: section.capabilities.as_deref().map_or(defaults.capabilities, |list| self.capabilities(list)),
             issuers: section.issuers.iter().map(|name| name.get().as_str().into()).collect(),
             secret: section.secret.as_ref().map(|secret| self.referred(secret, "rooms: secret")),
+            dev_tokens: section.dev_tokens.as_ref().is_some_and(|on| *on.get()),
             query_token: section.query_token,
             mew: section.mew,
             // A room that the file does not name ends with the last who leaves, and so does what was said there.
             settings: Settings { history: 0, ..settings },
             rooms,
             participants,
+        }
+    }
+
+    /// Refuses to hand out tokens beyond this machine, or without a secret to sign them.
+    pub(super) fn dev_tokens(&mut self, form: &RoomForm, config: &Config) {
+        let Some(on) = form.rooms.dev_tokens.as_ref().filter(|on| *on.get()) else { return };
+        if config.rooms.secret.is_none() {
+            let flaw = Flaw::new(on.span(), "`dev_tokens` hands out tokens, and there is no secret to sign them");
+            self.flaws.push(flaw.help("add secret = \"${env:ROOM_SECRET}\" to [rooms], of at least 32 bytes"));
+        }
+        if !config.listen.ip().is_loopback() || config.behind_proxy {
+            let flaw =
+                Flaw::new(on.span(), "`dev_tokens` lets everybody into every room, and this gate can be reached from other machines");
+            self.flaws.push(flaw.help("listen on 127.0.0.1 without a proxy, or make tokens with `banyan room token`"));
         }
     }
 
@@ -51,6 +67,7 @@ impl FileReading<'_> {
             },
             members: self.participant_ids(&room.members),
             capabilities: room.capabilities.as_deref().map(|list| self.capabilities(list)),
+            hearing: hearing(room.routing, room.echo),
         };
         let lowered = Room {
             rule,
@@ -161,7 +178,7 @@ impl FileReading<'_> {
         self.seated(name, &id, who, rooms);
         let capabilities = who.capabilities.as_deref().map(|list| self.capabilities(list));
         let rooms = who.rooms.iter().map(|room| room.get().clone()).collect();
-        Some((id, Participant { token: token?, rooms, capabilities }))
+        Some((id, Participant { token: token?, rooms, capabilities, hearing: hearing(who.routing, who.echo) }))
     }
 
     fn token_key(&mut self, name: &At<String>, who: &file::Participant) -> Option<TokenKey> {
@@ -237,6 +254,14 @@ impl FileReading<'_> {
             rulings: defaults.rulings,
         }
     }
+}
+
+fn hearing(routing: Option<file::Routing>, echo: Option<bool>) -> Hearing {
+    let routing = routing.map(|routing| match routing {
+        file::Routing::All => Routing::All,
+        file::Routing::Directed => Routing::Directed,
+    });
+    Hearing { routing, echo }
 }
 
 #[cfg(test)]

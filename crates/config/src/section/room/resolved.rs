@@ -7,7 +7,7 @@ use banyan_model::Segment;
 use room_proto::access::{Doors, PROPOSES, Rule};
 use room_proto::capability::Capabilities;
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::Settings;
+use room_proto::room::{Hearing, Settings};
 
 use crate::secret::SecretRef;
 use crate::section::mount::family::FamilySettings;
@@ -38,6 +38,8 @@ pub struct Rooms {
     pub issuers: Vec<Arc<str>>,
     /// Key of tokens with HS256; `None`: no such tokens.
     pub secret: Option<SecretRef>,
+    /// Programs of the same machine get tokens.
+    pub dev_tokens: bool,
     /// A token may stand in the address.
     pub query_token: bool,
     /// Clients of MEW are let in.
@@ -94,6 +96,7 @@ pub struct Participant {
     pub rooms: Vec<String>,
     /// `None`: as the room says.
     pub capabilities: Option<Capabilities>,
+    pub hearing: Hearing,
 }
 
 /// The mark of a token.
@@ -111,6 +114,7 @@ impl Default for Rooms {
             capabilities: Capabilities::read(PROPOSES).unwrap_or_default(),
             issuers: Vec::new(),
             secret: None,
+            dev_tokens: false,
             query_token: false,
             mew: false,
             settings: Settings::default(),

@@ -47,6 +47,27 @@ fn ax_12_a_claim_outlives_the_session_and_a_restart() {
 }
 
 #[test]
+fn ax_12_a_release_outlives_other_settings_and_lists() {
+    let mut world = World::with(|settings| settings.policy.sticky = Demand::Always);
+    world.identity = Identity::bare("a").with(authority("a.example"));
+    world.register(1, of_authority(1, "a", "a.example")).unwrap();
+    assert!(world.parent.release(&Segment::nearest("a")) && world.parent.claims().count() == 0);
+    for sticky in [Demand::ForChanges, Demand::Always] {
+        let mut settings = Settings::new(OWN);
+        settings.policy.sticky = sticky;
+        world.parent.handle_settings(at(world.now), settings);
+        world.drain();
+        world.list("a", &["set"]);
+        assert_eq!(world.parent.claims().count(), 0, "{sticky:?}: its holder lives, and claims nothing anew");
+    }
+    // Whoever comes next with a proof makes a claim again.
+    world.parent.handle_link_lost(at(world.now), LinkId(1));
+    world.pass(SECOND * 1000);
+    world.register(2, of_authority(1, "a", "a.example")).unwrap();
+    assert_eq!(world.parent.claims().count(), 1);
+}
+
+#[test]
 fn ax_12_readers_leave_no_claim_unless_the_policy_wants() {
     for (sticky, free) in [(Demand::ForChanges, true), (Demand::Always, false), (Demand::Never, true)] {
         let mut world = World::with(|settings| settings.policy.sticky = sticky);
