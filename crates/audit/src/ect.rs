@@ -4,6 +4,7 @@
 pub mod claims;
 pub mod compact;
 pub mod graph;
+pub mod lineage;
 pub mod replay;
 pub mod work;
 
@@ -77,12 +78,18 @@ pub enum EctFault {
     /// No room for another token until some expire.
     #[error("no more than {0} tokens are held: try again later")]
     Full(usize),
+    /// More translations under way than allowed.
+    #[error("the message has passed {0} gateways, which is the most that is allowed: call its target directly")]
+    Hops(usize),
     #[error("the key belongs to another issuer than `iss`: sign with a key of the issuer")]
     Issuer,
     #[error("no known issuer has the key {0:?}: add the issuer's keys, or sign with a key that is known")]
     Key(String),
     #[error("the token is not signed, and signed ones (L2) are wanted")]
     Level,
+    /// A gateway that the message is inside already.
+    #[error("the message has passed {0} before, and goes in a circle: call its target directly")]
+    Loop(String),
     /// Claims of both drafts in one token.
     #[error("the token has names of draft -00 and of draft -01: use `par` and `ext`, or `pred` and `ect_ext`")]
     Names,

@@ -5,7 +5,9 @@ use audit::ect::claims::EctClaims;
 use audit::ect::compact::{CarriedEct, EctAlgorithm, SignedEct, signing_input};
 use audit::ect::work::WitnessedWork;
 use audit::ect::{EctDraft, EctFault};
-use jsonwebtoken::jwk::Jwk;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::jwk::{Jwk, ThumbprintHash};
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject;
@@ -42,6 +44,18 @@ pub struct EctSigner {
 #[derive(Default)]
 pub struct EctIssuers(Vec<(String, KeySet)>);
 
+impl std::fmt::Debug for EctSigner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EctSigner").field("key_id", &self.key_id).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for EctIssuers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
 impl EctSigner {
     /// Reads a private key of P-256 (PKCS #8 in PEM). The error says what is wrong with the text.
     pub fn from_pem(pem: &str, key_id: &str) -> Result<Self, String> {
@@ -50,6 +64,29 @@ impl EctSigner {
         let signer = Self { key: EncodingKey::from_ec_der(der.secret_pkcs8_der()), key_id: key_id.to_owned() };
         // The library takes any bytes for a key: a key of another curve shows here, and not with the first token.
         signer.public().map_err(|_| wrong()).map(|_| signer)
+    }
+
+    /// Makes a key, with the thumbprint (RFC 7638) of its public half as its id. Gives the key in PEM as well, to be kept.
+    pub fn generate() -> Result<(Self, String), String> {
+        let pem = rcgen::KeyPair::generate().map_err(|error| error.to_string())?.serialize_pem();
+        Ok((Self::by_thumbprint(&pem)?, pem))
+    }
+
+    /// Reads a private key as [`Self::from_pem`] does, with the thumbprint (RFC 7638) of its public half as its id.
+    pub fn by_thumbprint(pem: &str) -> Result<Self, String> {
+        let mut signer = Self::from_pem(pem, "")?;
+        let jwk = Jwk::from_encoding_key(&signer.key, Algorithm::ES256).map_err(|error| error.to_string())?;
+        signer.key_id = jwk.thumbprint(ThumbprintHash::SHA256).map_err(|error| error.to_string())?;
+        Ok(signer)
+    }
+
+    /// Signs a JWT of another kind: raw claims under a `typ`.
+    ///
+    /// # Errors
+    /// When the key cannot sign.
+    pub fn sign_document(&self, kind: &str, claims: &[u8]) -> Result<String, EctFault> {
+        let header = format!(r#"{{"alg":"ES256","kid":{},"typ":{}}}"#, mcp_proto::json::quote(&self.key_id), mcp_proto::json::quote(kind));
+        self.signed(&format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims)))
     }
 
     /// Writes the public half as a JWK. The error says what is wrong with the key.
@@ -64,9 +101,12 @@ impl EctSigner {
     /// # Errors
     /// When a reader would refuse the claims, or the key cannot sign.
     pub fn sign(&self, work: &WitnessedWork<'_>, draft: EctDraft) -> Result<String, EctFault> {
-        let signed = signing_input(draft, EctAlgorithm::Es256, &self.key_id, &work.claims(draft)?);
-        let signature = crypto::sign(signed.as_bytes(), &self.key, Algorithm::ES256).map_err(|_| EctFault::Signature)?;
-        Ok(format!("{signed}.{signature}"))
+        self.signed(&signing_input(draft, EctAlgorithm::Es256, &self.key_id, &work.claims(draft)?))
+    }
+
+    fn signed(&self, input: &str) -> Result<String, EctFault> {
+        let signature = crypto::sign(input.as_bytes(), &self.key, Algorithm::ES256).map_err(|_| EctFault::Signature)?;
+        Ok(format!("{input}.{signature}"))
     }
 }
 
@@ -76,12 +116,12 @@ impl EctIssuers {
         self.0.push((name.to_owned(), keys));
     }
 
-    /// Verifies a token made for `verifier`, of at least the level `least`, at `now` (seconds since 1970). A text with a dot is signed or
+    /// Verifies a token made for a verifier with these names, of at least the level `least`, at `now` (seconds since 1970). A text with a dot is signed or
     /// nothing, so a broken signature never lowers the level. Replays and predecessors are left to the caller.
     ///
     /// # Errors
     /// The first check failed, in the order of the draft.
-    pub fn verify(&self, text: &str, least: EctLevel, verifier: &str, now: u64) -> Result<JudgedEct, EctFault> {
+    pub fn verify(&self, text: &str, least: EctLevel, verifier: &[&str], now: u64) -> Result<JudgedEct, EctFault> {
         let judged = match CarriedEct::read(text)? {
             CarriedEct::Plain(_) if least > EctLevel::Unsigned => return Err(EctFault::Level),
             CarriedEct::Plain(claims) => JudgedEct { level: EctLevel::Unsigned, claims },
@@ -97,6 +137,16 @@ impl EctIssuers {
     pub fn signed(&self, text: &str) -> Result<EctClaims, EctFault> {
         let CarriedEct::Signed(token) = CarriedEct::read(text)? else { return Err(EctFault::Level) };
         self.of_issuer(&token)
+    }
+
+    /// Verifies a signed text of another kind (`typ`), and gives the name of its signer with the payload.
+    ///
+    /// # Errors
+    /// When no known issuer has signed the text.
+    pub fn document(&self, text: &str, kind: &str) -> Result<(String, Vec<u8>), EctFault> {
+        let token = SignedEct::of_kinds(text, &[kind])?;
+        let signer = self.signers(&token)?.first().map(|name| (*name).to_owned()).ok_or(EctFault::Signature)?;
+        Ok((signer, token.payload()?))
     }
 
     fn of_issuer(&self, token: &SignedEct<'_>) -> Result<EctClaims, EctFault> {

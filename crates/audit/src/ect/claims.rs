@@ -67,12 +67,12 @@ impl EctClaims {
         })
     }
 
-    /// Checks times and audience for a verifier of this name at `now` (seconds since 1970).
+    /// Checks times and audience for a verifier with these names at `now` (seconds since 1970).
     ///
     /// # Errors
     /// When the token is for another verifier, over, too old, or from the future.
-    pub fn judge(&self, verifier: &str, now: u64) -> Result<(), EctFault> {
-        if !self.audience.iter().any(|one| one == verifier) {
+    pub fn judge(&self, verifier: &[&str], now: u64) -> Result<(), EctFault> {
+        if !self.audience.iter().any(|one| verifier.contains(&one.as_str())) {
             return Err(EctFault::Audience);
         }
         if now >= self.expires.saturating_add(SKEW) {

@@ -66,6 +66,14 @@ impl<'a> CarriedEct<'a> {
 
 impl<'a> SignedEct<'a> {
     fn read(text: &'a str) -> Result<Self, EctFault> {
+        Self::of_kinds(text, &[EctDraft::Draft00, EctDraft::Draft01].map(EctDraft::kind))
+    }
+
+    /// Reads a signed text of one of these kinds (`typ`), by the rules for tokens.
+    ///
+    /// # Errors
+    /// When the text is no such JWS.
+    pub fn of_kinds(text: &'a str, kinds: &[&str]) -> Result<Self, EctFault> {
         let mut parts = text.split('.');
         let (Some(header), Some(payload), Some(signature), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
             return Err(EctFault::form("a compact JWS has three parts"));
@@ -73,7 +81,7 @@ impl<'a> SignedEct<'a> {
         let header = decoded(header)?;
         let header = Members::parse(&header, Duplicates::RefuseDeep).map_err(|why| EctFault::form(why.to_string()))?;
         let kind = header.str("typ").unwrap_or_default();
-        if ![EctDraft::Draft00, EctDraft::Draft01].iter().any(|draft| draft.kind() == kind) {
+        if !kinds.contains(&&*kind) {
             return Err(EctFault::Type(kind.chars().take(64).collect()));
         }
         let algorithm = match header.str("alg").unwrap_or_default().as_ref() {
@@ -90,6 +98,14 @@ impl<'a> SignedEct<'a> {
         }
         let signed = &text[..text.len() - signature.len() - 1];
         Ok(Self { algorithm, key_id, signed, signature, payload })
+    }
+
+    /// Decodes the payload. For callers that verified the signature.
+    ///
+    /// # Errors
+    /// When the payload is not base64url.
+    pub fn payload(&self) -> Result<Vec<u8>, EctFault> {
+        decoded(self.payload)
     }
 
     /// Reads the claims. For callers that verified the signature, or show a token without a key.

@@ -24,13 +24,7 @@ impl EctReplays {
     /// # Errors
     /// When the id was taken before, or the memory is full of unexpired ids.
     pub fn admit(&mut self, claims: &EctClaims, now: u64) -> Result<(), EctFault> {
-        while let Some((end, id)) = self.ends.pop_first() {
-            if end > now {
-                self.ends.insert((end, id));
-                break;
-            }
-            self.seen.remove(&id);
-        }
+        self.expire(now);
         if self.seen.contains_key(&claims.id) {
             return Err(EctFault::Replayed(claims.id.clone()));
         }
@@ -42,6 +36,17 @@ impl EctReplays {
         self.seen.insert(claims.id.clone(), end);
         self.ends.insert((end, claims.id.clone()));
         Ok(())
+    }
+
+    /// Drops the ids of tokens that have expired.
+    pub fn expire(&mut self, now: u64) {
+        while let Some((end, id)) = self.ends.pop_first() {
+            if end > now {
+                self.ends.insert((end, id));
+                break;
+            }
+            self.seen.remove(&id);
+        }
     }
 
     /// Counts the kept ids.

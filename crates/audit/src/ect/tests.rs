@@ -103,7 +103,7 @@ fn ae_40_unsound_claims_are_refused() {
 fn ae_40_times_and_audience_are_judged_at_their_edges() {
     let claims = EctClaims::parse(SAMPLE.as_bytes()).unwrap();
     let lasting = EctClaims { expires: NOW + 10_000, ..claims.clone() };
-    let verifier = "spiffe://example.com/agent/b";
+    let verifier = ["spiffe://example.com/agent/c", "spiffe://example.com/agent/b"];
     for (claims, now, judged) in [
         (&claims, NOW - SKEW, Ok(())),
         (&claims, NOW - SKEW - 1, Err(EctFault::Early)),
@@ -112,9 +112,9 @@ fn ae_40_times_and_audience_are_judged_at_their_edges() {
         (&lasting, NOW + MOST_AGE, Ok(())),
         (&lasting, NOW + MOST_AGE + 1, Err(EctFault::Stale)),
     ] {
-        assert_eq!(claims.judge(verifier, now), judged, "{now}");
+        assert_eq!(claims.judge(&verifier, now), judged, "{now}");
     }
-    assert_eq!(claims.judge("spiffe://example.com/agent/a", NOW), Err(EctFault::Audience));
+    assert_eq!(claims.judge(&["spiffe://example.com/agent/a"], NOW), Err(EctFault::Audience));
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::words::cancel::Cancel;
 use crate::words::lane::{Lane, Weight};
 use crate::words::pour::Pour;
 use crate::words::seated::RoomOrigin;
+use crate::words::witness::Witness;
 
 /// Most open questions of a call, and their bytes.
 const MOST_QUESTIONS: usize = 64;
@@ -65,6 +66,8 @@ pub struct Back {
     pub seated: Option<Arc<RoomOrigin>>,
     /// Words for a caller that stays while people decide: for whom the call waits, and where they agree; `None` while it waits for nobody.
     pub attends: Option<watch::Sender<Option<Arc<str>>>>,
+    /// Witness of the call, if any.
+    pub witness: Option<Arc<dyn Witness>>,
     /// The caller's way to take a long result.
     takes: AtomicU8,
     /// A pour has begun, not picked up yet.
@@ -126,6 +129,7 @@ impl Back {
             is_preview: false,
             seated: None,
             attends: None,
+            witness: None,
             takes,
             has_pour,
             has_fresh,
@@ -167,6 +171,15 @@ impl Back {
             own.attends = Some(attends);
         }
         back
+    }
+
+    /// Gives the call a witness. Without effect once the way back is shared.
+    #[must_use]
+    pub fn witnessed(mut self: Arc<Self>, witness: Option<Arc<dyn Witness>>) -> Arc<Self> {
+        if let Some(own) = Arc::get_mut(&mut self) {
+            own.witness = witness;
+        }
+        self
     }
 
     /// Passes a notification of the owner on: a whole message.

@@ -70,6 +70,9 @@ async fn rounds(cleared: &Cleared, back: &Arc<Back>, trace: Option<&TraceContext
             pour: adapt::lacking(resolved, era),
             is_agreed: cleared.is_gated(),
         };
+        if let Some(witness) = &back.witness {
+            witness.departs(out.params.text(), cleared.agreed.as_deref());
+        }
         let answer = attempt(cleared, lease, &out, back).await?;
         if resolved.caller.era == Era::Initialize
             && era == Era::Stateless

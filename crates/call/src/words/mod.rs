@@ -12,6 +12,7 @@ pub mod session;
 pub mod shares;
 pub mod subscriptions;
 pub mod view_key;
+pub mod witness;
 
 pub mod address;
 pub mod entered;

@@ -47,7 +47,7 @@ fn ae_40_a_token_is_verified_with_either_algorithm() {
     let signer = signer("k");
     for draft in [EctDraft::Draft00, EctDraft::Draft01] {
         for (token, known) in [(signer.sign(&WORK, draft).unwrap(), issuers(&[(GATE, &signer)])), edwards(draft)] {
-            let judged = known.verify(&token, EctLevel::Unsigned, "b", NOW).unwrap();
+            let judged = known.verify(&token, EctLevel::Unsigned, &["b"], NOW).unwrap();
             assert_eq!(judged.level, EctLevel::Signed);
             assert_eq!((judged.claims.draft, judged.claims.id.as_str(), judged.claims.action.as_str()), (draft, WORK.id, WORK.action));
         }
@@ -58,17 +58,17 @@ fn ae_40_a_token_is_verified_with_either_algorithm() {
 fn ae_40_a_token_of_nobody_known_is_refused() {
     let (signer, other) = (signer("k"), signer("k"));
     let token = signer.sign(&WORK, EctDraft::Draft00).unwrap();
-    let of = |known: &EctIssuers, verifier, now| known.verify(&token, EctLevel::Signed, verifier, now).map(drop);
-    assert_eq!(of(&issuers(&[(GATE, &other)]), "b", NOW), Err(EctFault::Signature));
-    assert_eq!(of(&issuers(&[(GATE, &self::signer("other"))]), "b", NOW), Err(EctFault::Key("k".into())));
+    let of = |known: &EctIssuers, verifier: &[&str], now| known.verify(&token, EctLevel::Signed, verifier, now).map(drop);
+    assert_eq!(of(&issuers(&[(GATE, &other)]), &["b"], NOW), Err(EctFault::Signature));
+    assert_eq!(of(&issuers(&[(GATE, &self::signer("other"))]), &["b"], NOW), Err(EctFault::Key("k".into())));
     // A key is good for a single algorithm.
-    assert_eq!(of(&edwards(EctDraft::Draft00).1, "b", NOW), Err(EctFault::Key("k".into())));
-    assert_eq!(of(&issuers(&[]), "b", NOW), Err(EctFault::Key("k".into())));
-    assert_eq!(of(&issuers(&[("spiffe://example.com/other", &signer)]), "b", NOW), Err(EctFault::Issuer));
+    assert_eq!(of(&edwards(EctDraft::Draft00).1, &["b"], NOW), Err(EctFault::Key("k".into())));
+    assert_eq!(of(&issuers(&[]), &["b"], NOW), Err(EctFault::Key("k".into())));
+    assert_eq!(of(&issuers(&[("spiffe://example.com/other", &signer)]), &["b"], NOW), Err(EctFault::Issuer));
     let known = issuers(&[(GATE, &other), (GATE, &signer)]);
-    assert_eq!(of(&known, "b", NOW), Ok(()));
-    assert_eq!(of(&known, "c", NOW), Err(EctFault::Audience));
-    assert_eq!(of(&known, "b", NOW + 400), Err(EctFault::Expired));
+    assert_eq!(of(&known, &["b"], NOW), Ok(()));
+    assert_eq!(of(&known, &["c"], NOW), Err(EctFault::Audience));
+    assert_eq!(of(&known, &["b"], NOW + 400), Err(EctFault::Expired));
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn ae_40_no_changed_byte_of_a_token_passes() {
             let mut changed = token.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            assert!(known.verify(&changed, EctLevel::Unsigned, "b", NOW).is_err(), "{changed}");
+            assert!(known.verify(&changed, EctLevel::Unsigned, &["b"], NOW).is_err(), "{changed}");
         }
         let cut = token.rsplit_once('.').unwrap().0;
         for cut in [format!("{cut}."), cut.to_owned()] {
-            assert!(known.verify(&cut, EctLevel::Unsigned, "b", NOW).is_err(), "{cut}");
+            assert!(known.verify(&cut, EctLevel::Unsigned, &["b"], NOW).is_err(), "{cut}");
         }
     }
 }
@@ -94,11 +94,11 @@ fn ae_40_plain_claims_pass_at_the_lowest_level_alone() {
     let signer = signer("k");
     let known = issuers(&[(GATE, &signer)]);
     let plain = URL_SAFE_NO_PAD.encode(WORK.claims(EctDraft::Draft00).unwrap());
-    assert_eq!(known.verify(&plain, EctLevel::Signed, "b", NOW), Err(EctFault::Level));
+    assert_eq!(known.verify(&plain, EctLevel::Signed, &["b"], NOW), Err(EctFault::Level));
     assert_eq!(known.signed(&plain), Err(EctFault::Level));
-    assert_eq!(known.verify(&plain, EctLevel::Unsigned, "b", NOW).unwrap().level, EctLevel::Unsigned);
-    assert_eq!(known.verify(&plain, EctLevel::Unsigned, "c", NOW), Err(EctFault::Audience));
-    assert_eq!(known.verify(&plain, EctLevel::Unsigned, "b", NOW + 400), Err(EctFault::Expired));
+    assert_eq!(known.verify(&plain, EctLevel::Unsigned, &["b"], NOW).unwrap().level, EctLevel::Unsigned);
+    assert_eq!(known.verify(&plain, EctLevel::Unsigned, &["c"], NOW), Err(EctFault::Audience));
+    assert_eq!(known.verify(&plain, EctLevel::Unsigned, &["b"], NOW + 400), Err(EctFault::Expired));
 }
 
 #[test]
@@ -108,4 +108,18 @@ fn a_key_of_another_curve_is_refused() {
         assert!(EctSigner::from_pem(&pem, "k").is_err());
     }
     assert!(EctSigner::from_pem("", "k").is_err());
+}
+
+#[test]
+fn ae_40_a_made_key_is_read_again_under_its_thumbprint() {
+    let (signer, pem) = EctSigner::generate().unwrap();
+    let again = EctSigner::by_thumbprint(&pem).unwrap();
+    assert_eq!(signer.public().unwrap(), again.public().unwrap());
+    let token = again.sign(&WORK, EctDraft::Draft01).unwrap();
+    assert_eq!(issuers(&[(GATE, &signer)]).signed(&token).unwrap().id, WORK.id);
+    let document = signer.sign_document("aepb-capability+jwt", b"{}").unwrap();
+    let known = issuers(&[(GATE, &signer)]);
+    assert!(known.signed(&document).is_err(), "a document is no token");
+    assert_eq!(known.document(&document, "aepb-capability+jwt"), Ok((GATE.to_owned(), b"{}".to_vec())));
+    assert!(known.document(&token, "aepb-capability+jwt").is_err(), "and a token no document");
 }
