@@ -3,9 +3,12 @@
 //!
 //! Knows no policy and no caller's rights: a call comes in ready to send. `agent_proto` reads and writes all messages.
 
+pub mod evidence;
 pub mod mounted;
+pub mod negotiated;
 pub mod part;
 pub mod served;
+pub mod settings;
 pub mod translated;
 
 pub use mounted::family::{KnownAgent, ask};

@@ -171,7 +171,7 @@ impl Command {
             Self::Device(command) => command.run(place, output),
             Self::Disconnect(command) => command.run(output),
             Self::Doctor(command) => command.run(place, output),
-            Self::Ect(command) => command.run(output),
+            Self::Ect(command) => command.run(place, output),
             Self::Explain(command) => command.run(place, output),
             Self::Grants(command) => command.run(place, output),
             Self::Import(command) => command.run(place, output),

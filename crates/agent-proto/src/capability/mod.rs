@@ -5,6 +5,7 @@ pub mod constraints;
 pub mod document;
 pub mod lifecycle;
 pub mod negotiation;
+pub mod signed;
 pub mod successor;
 #[cfg(test)]
 mod tests;

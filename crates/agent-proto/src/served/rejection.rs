@@ -15,6 +15,8 @@ pub enum RefusalReason {
     Crowded,
     /// The agent takes no new work any more.
     Draining,
+    /// Tokens of the message do not hold.
+    Evidence,
     InvalidParams,
     MethodNotFound,
     PushNotificationNotSupported,
@@ -31,6 +33,7 @@ impl RefusalReason {
             Self::ContentTypeNotSupported => (-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED"),
             Self::Crowded => (-32000, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_TASKS"),
             Self::Draining => (-32000, 503, "UNAVAILABLE", "AGENT_DRAINING"),
+            Self::Evidence => (-32000, 403, "PERMISSION_DENIED", "EVIDENCE_REFUSED"),
             Self::InvalidParams => (-32602, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
             Self::MethodNotFound => (-32601, 404, "UNIMPLEMENTED", "METHOD_NOT_FOUND"),
             Self::PushNotificationNotSupported => (-32003, 400, "UNIMPLEMENTED", "PUSH_NOTIFICATION_NOT_SUPPORTED"),

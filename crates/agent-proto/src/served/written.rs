@@ -9,6 +9,9 @@ use crate::served::input::TaskQuestion;
 use crate::served::nesting::fits;
 use crate::task::TaskState;
 
+/// Member of metadata with a line of `Execution-Context`, where an event comes after the fields of HTTP.
+pub const EVIDENCE: &str = "io.banyan/execution-context";
+
 /// A task, as its client reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedTask {
@@ -44,15 +47,22 @@ impl ServedTask {
         self.with("")
     }
 
-    /// Writes the events of a change: the artifacts, if any, and the state behind them.
-    pub fn updates(&self) -> Vec<String> {
+    /// Writes the events of a change: the artifacts, if any, and the state behind them, with the tokens of an ended task.
+    pub fn updates(&self, evidence: Option<&str>) -> Vec<String> {
         let head = format!("\"taskId\":{},\"contextId\":{}", quote(&self.id), quote(&self.context));
         let artifacts = self.artifacts.as_ref().and_then(|raw| json::elements(raw.as_bytes())).unwrap_or_default();
         let artifacts = artifacts.into_iter().map(String::from_utf8_lossy);
         let mut updates: Vec<String> =
             artifacts.map(|raw| format!("{{\"artifactUpdate\":{{{head},\"artifact\":{raw},\"lastChunk\":true}}}}")).collect();
-        updates.push(format!("{{\"statusUpdate\":{{{head},\"status\":{}}}}}", self.status()));
+        updates.push(self.status_update(evidence));
         updates
+    }
+
+    /// Writes the event of the state, with the tokens of an ended task as metadata.
+    pub fn status_update(&self, evidence: Option<&str>) -> String {
+        let (id, context, status) = (quote(&self.id), quote(&self.context), self.status());
+        let metadata = evidence.map(|line| format!(",\"metadata\":{{\"{EVIDENCE}\":{}}}", quote(line))).unwrap_or_default();
+        format!("{{\"statusUpdate\":{{\"taskId\":{id},\"contextId\":{context},\"status\":{status}{metadata}}}}}")
     }
 
     fn with(&self, more: &str) -> String {
@@ -262,7 +272,7 @@ mod tests {
             question: None,
             artifacts: Some(r#"[{"artifactId":"result","parts":[{"text":"a"}]}]"#.into()),
         };
-        let [artifact, status] = &task.updates()[..] else { panic!("{:?}", task.updates()) };
+        let [artifact, status] = &task.updates(None)[..] else { panic!("{:?}", task.updates(None)) };
         let wanted = r#"{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"result","parts":[{"text":"a"}]},"lastChunk":true}}"#;
         assert_eq!(artifact, wanted);
         let status: serde_json::Value = serde_json::from_str(status).unwrap();

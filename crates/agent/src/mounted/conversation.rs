@@ -10,12 +10,16 @@ use agent_proto::turn::{AgentTurn, AgentTurnError};
 use call::tree::port::UpstreamError;
 use futures_util::future::BoxFuture;
 
+use crate::evidence::witness::CallWitness;
 use crate::mounted::wire::{AgentAnswer, AgentWire, Endpoint, Event, Events};
 
 /// First and longest wait before a task is looked at again.
 const WAITS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
 /// Longest time for the withdrawal of a call without a caller.
 const WITHDRAWING: Duration = Duration::from_secs(30);
+/// Longest time for tokens behind the last event of a turn, and most events.
+const LINGERING: Duration = Duration::from_secs(1);
+const MOST_LATE: usize = 4;
 /// Failures to reach the agent in a row, after which a task is given up.
 const MOST_FAILURES: usize = 5;
 
@@ -29,6 +33,7 @@ pub struct Conversation {
     wire: Arc<AgentWire>,
     endpoint: Endpoint,
     trace: Option<String>,
+    witness: Option<Arc<CallWitness>>,
     pub turn: AgentTurn,
     source: AnswerSource,
     wait: Duration,
@@ -70,10 +75,16 @@ impl Conversation {
         Self { trace, source: AnswerSource::Unsent(AgentRequest::Send { message, streams }), ..Self::over(wire, endpoint, turn) }
     }
 
+    /// Gives the conversation a witness of its messages and answers.
+    #[must_use]
+    pub fn witnessed(self, witness: Option<&Arc<CallWitness>>) -> Self {
+        Self { witness: witness.cloned(), ..self }
+    }
+
     /// A conversation whose turn is over, to be withdrawn from.
     pub fn over(wire: &Arc<AgentWire>, endpoint: &Endpoint, turn: AgentTurn) -> Self {
         let (wire, endpoint) = (Arc::clone(wire), endpoint.clone());
-        Self { wire, endpoint, trace: None, turn, source: AnswerSource::Pause, wait: WAITS[0], failures: 0, heard: 0 }
+        Self { wire, endpoint, trace: None, witness: None, turn, source: AnswerSource::Pause, wait: WAITS[0], failures: 0, heard: 0 }
     }
 
     /// Waits for the next sign of the agent, and gives words about the work for people. May be dropped and called again.
@@ -92,6 +103,9 @@ impl Conversation {
             }
             AnswerSource::Events(events) => match events.next().await {
                 Ok(Some(Event::Reply(event))) => {
+                    if let Some(witness) = &self.witness {
+                        witness.hear_event(&event);
+                    }
                     self.hear(event.len())?;
                     Ok(self.taken(|turn| turn.handle_reply(&event))?)
                 }
@@ -111,6 +125,18 @@ impl Conversation {
         }
     }
 
+    /// Reads on in a stream whose turn is over, for the tokens of the agent, to its end or for a moment.
+    pub async fn linger(&mut self) {
+        let (Some(witness), AnswerSource::Events(events)) = (&self.witness, &mut self.source) else { return };
+        let rest = async {
+            for _ in 0..MOST_LATE {
+                let Ok(Some(Event::Reply(event))) = events.next().await else { return };
+                witness.hear_event(&event);
+            }
+        };
+        drop(tokio::time::timeout(LINGERING, rest).await);
+    }
+
     /// Cancels the task at the agent, once its id is known. Runs on when the caller is gone. Nothing is to be cancelled where nothing was sent.
     pub async fn withdraw(mut self) {
         if matches!(self.source, AnswerSource::Unsent(_)) && self.turn.task.is_none() {
@@ -121,7 +147,7 @@ impl Conversation {
                 self.next().await?;
             }
             if let (Some(task), false) = (self.turn.task.clone(), self.turn.is_final()) {
-                Arc::clone(&self.wire).send(self.endpoint.clone(), AgentRequest::CancelTask(task), self.trace.clone()).await?;
+                Arc::clone(&self.wire).send(self.endpoint.clone(), AgentRequest::CancelTask(task), self.trace.clone(), None).await?;
             }
             Ok::<(), CallEnd>(())
         });
@@ -167,7 +193,7 @@ impl Conversation {
     }
 
     fn send(&mut self, operation: AgentRequest, is_task: bool) {
-        let sent = Arc::clone(&self.wire).send(self.endpoint.clone(), operation, self.trace.clone());
+        let sent = Arc::clone(&self.wire).send(self.endpoint.clone(), operation, self.trace.clone(), self.witness.clone());
         self.source = AnswerSource::Sent(Box::pin(sent), is_task);
     }
 

@@ -15,6 +15,7 @@ use mcp_proto::client::{Identity, Negotiated};
 use mcp_proto::era::INITIALIZE;
 use runtime::tls::Connector;
 
+use crate::evidence::notary::Notary;
 use crate::mounted::upstream::AgentUpstream;
 use crate::mounted::wire::AgentWire;
 
@@ -22,6 +23,8 @@ use crate::mounted::wire::AgentWire;
 pub struct AgentFamily {
     pub connector: Arc<Connector>,
     pub sources: Arc<dyn Sources>,
+    /// Notary of the gate; without it, calls have no tokens.
+    pub notary: Option<Arc<Notary>>,
 }
 
 impl Family for AgentFamily {
@@ -32,7 +35,12 @@ impl Family for AgentFamily {
     fn opens(&self, mount: &Arc<resolved::Mount>) -> Option<Arc<dyn Opens>> {
         let Transport::Family(family) = &mount.transport else { return None };
         let remote = family.settings::<RemoteAgent>()?.clone();
-        Some(Arc::new(AgentOpens { connector: Arc::clone(&self.connector), sources: Arc::clone(&self.sources), remote }))
+        Some(Arc::new(AgentOpens {
+            connector: Arc::clone(&self.connector),
+            sources: Arc::clone(&self.sources),
+            remote,
+            notary: self.notary.clone(),
+        }))
     }
 }
 
@@ -41,6 +49,7 @@ struct AgentOpens {
     connector: Arc<Connector>,
     sources: Arc<dyn Sources>,
     remote: RemoteAgent,
+    notary: Option<Arc<Notary>>,
 }
 
 impl Opens for AgentOpens {
@@ -51,7 +60,7 @@ impl Opens for AgentOpens {
             let card = wire.card().await?;
             let endpoint = wire.endpoint(&card)?;
             let negotiated = negotiated(&card);
-            let upstream = AgentUpstream::new(Arc::new(wire), mount.config.name.as_str(), endpoint, card);
+            let upstream = AgentUpstream::new(Arc::new(wire), mount.config.name.as_str(), endpoint, card, self.notary.clone());
             Ok((Box::new(upstream) as Box<_>, negotiated))
         })
     }

@@ -55,6 +55,9 @@ impl<'a> Steps<'a> {
                 }
             }
         }
+        if conversation.turn.is_final() {
+            conversation.linger().await;
+        }
         Ok(conversation.turn)
     }
 

@@ -1,5 +1,6 @@
 //! An agent for callers: lists skills as tools, and calls them. Knows no rule.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +22,8 @@ use mcp_proto::{era, hidden};
 use runtime::random;
 use tokio::sync::Semaphore;
 
+use crate::evidence::notary::Notary;
+use crate::evidence::witness::{CallWitness, WitnessedEnd};
 use crate::mounted::answer;
 use crate::mounted::conversation::{CallEnd, Conversation, MOST_WITHDRAWALS};
 use crate::mounted::owners::ConversationOwners;
@@ -44,6 +47,7 @@ pub struct AgentUpstream {
     is_fresh: AtomicBool,
     owners: ConversationOwners,
     withdrawals: Arc<Semaphore>,
+    notary: Option<Arc<Notary>>,
 }
 
 /// An agent as its last card has it.
@@ -70,9 +74,10 @@ impl Agent {
 
 impl AgentUpstream {
     /// Makes the upstream of an agent with this card, as the mount `name`.
-    pub fn new(wire: Arc<AgentWire>, name: &str, endpoint: Endpoint, card: AgentCard) -> Self {
+    pub fn new(wire: Arc<AgentWire>, name: &str, endpoint: Endpoint, card: AgentCard, notary: Option<Arc<Notary>>) -> Self {
         Self {
             wire,
+            notary,
             name: name.to_owned(),
             agent: ArcSwap::from_pointee(Agent::new(endpoint, card)),
             is_fresh: AtomicBool::new(true),
@@ -117,11 +122,30 @@ impl AgentUpstream {
                 return Ok(refused(-32602, FOREIGN));
             }
         }
-        match self.converse(&agent, message, out, back).await {
+        let (witness, is_own) = self.witness(out, back);
+        let answer = match self.converse(&agent, message, (out, back), witness.as_ref()).await {
             Ok(answer) => Ok(answer),
             Err(CallEnd::Upstream(why)) => Err(why),
             Err(CallEnd::Fault(words)) => Ok(refused(-32603, &format!("the agent refused the call: {words}"))),
+        };
+        if let Some(witness) = witness.filter(|_| is_own) {
+            close(&witness, &answer);
         }
+        answer
+    }
+
+    /// Finds the witness of a call, or makes one for a caller without tokens; the flag tells of the second.
+    fn witness(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> (Option<Arc<CallWitness>>, bool) {
+        let (Some(notary), Some(back)) = (&self.notary, back) else { return (None, false) };
+        if let Some(known) = &back.witness {
+            let known: Arc<dyn Any + Send + Sync> = Arc::clone(known) as _;
+            return (known.downcast().ok(), false);
+        }
+        let made = CallWitness::of_call(notary, &back.caller.principal.name, out.params.text());
+        if let (Some(made), true) = (&made, out.is_agreed) {
+            made.agreed();
+        }
+        (made, true)
     }
 
     /// Follows the agent to its answer, with as many turns as it asks for.
@@ -129,14 +153,15 @@ impl AgentUpstream {
         &self,
         agent: &Agent,
         mut message: OutgoingMessage,
-        out: &OutgoingRequest<'_>,
-        back: Option<&Arc<Back>>,
+        (out, back): (&OutgoingRequest<'_>, Option<&Arc<Back>>),
+        witness: Option<&Arc<CallWitness>>,
     ) -> Result<Answer, CallEnd> {
         let steps = Steps::new(out, back, &self.withdrawals);
         for question in 0.. {
             let metadata = message.metadata.clone();
             let trace = out.trace.map(|trace| trace.traceparent().to_owned());
-            let turn = steps.follow(Conversation::new(&self.wire, &agent.endpoint, trace, message, agent.streams)).await?;
+            let conversation = Conversation::new(&self.wire, &agent.endpoint, trace, message, agent.streams);
+            let turn = steps.follow(conversation.witnessed(witness)).await?;
             if let Some(back) = back {
                 turn.task.iter().chain(&turn.context).for_each(|id| self.owners.keep(&back.caller.principal, id));
             }
@@ -191,6 +216,19 @@ impl Upstream for AgentUpstream {
     fn traits(&self) -> UpstreamTraits {
         UpstreamTraits { has_own_connections: true, ..UpstreamTraits::default() }
     }
+}
+
+/// Closes the witnessed call of a caller without tokens, over its result as given.
+fn close(witness: &CallWitness, answer: &Result<Answer, UpstreamError>) {
+    let (output, state, fault) = match answer {
+        Ok(Answer::Result(result)) if result.members().get("isError") == Some(b"true") => (&result.text()[..], TaskState::Failed, None),
+        Ok(Answer::Result(result)) => (&result.text()[..], TaskState::Completed, None),
+        Ok(Answer::Error(error)) => (&error[..], TaskState::Failed, Some("internal_error")),
+        Err(UpstreamError::Cancelled) => (&b""[..], TaskState::Canceled, None),
+        Err(UpstreamError::Silent(_) | UpstreamError::Endless(_)) => (&b""[..], TaskState::Failed, Some("timeout")),
+        Err(_) => (&b""[..], TaskState::Failed, Some("internal_error")),
+    };
+    witness.close(output, WitnessedEnd { state: state.name(), fault });
 }
 
 /// Asks the caller what the agent wants to know.

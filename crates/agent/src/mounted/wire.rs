@@ -22,6 +22,9 @@ use runtime::tls::Connector;
 use rustls::ClientConfig;
 use url::Url;
 
+use crate::evidence::arrived::FIELD;
+use crate::evidence::witness::CallWitness;
+
 /// Longest wait for a connection, with its TLS handshake.
 const CONNECTING: Duration = Duration::from_secs(10);
 /// Longest silence of an agent within an answer. A stream of events may be silent for longer.
@@ -140,6 +143,7 @@ impl AgentWire {
         endpoint: Endpoint,
         operation: AgentRequest,
         trace: Option<String>,
+        witness: Option<Arc<CallWitness>>,
     ) -> Result<AgentAnswer, UpstreamError> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let sent = operation.write(endpoint.binding, endpoint.tenant.as_deref(), id);
@@ -150,10 +154,18 @@ impl AgentWire {
         if let Some(trace) = trace {
             request = request.header("traceparent", trace);
         }
+        let is_message = matches!(operation, AgentRequest::Send { .. });
+        let message = sent.body.as_ref().filter(|_| is_message);
+        if let Some(tokens) = witness.as_ref().zip(message).and_then(|(witness, body)| witness.hop(body.as_bytes(), &self.url)) {
+            request = request.header(FIELD, tokens);
+        }
         if let Some(body) = sent.body {
             request = request.header(CONTENT_TYPE, sent.content_type).body(body);
         }
         let response = self.begin(request).await?;
+        if let Some(witness) = witness {
+            witness.hear(response.headers());
+        }
         let status = response.status();
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if status.is_success() && kind.to_ascii_lowercase().starts_with("text/event-stream") {

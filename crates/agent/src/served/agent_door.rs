@@ -22,7 +22,7 @@ use door::reply::{self, Payload, typed};
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY, WWW_AUTHENTICATE};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_proto::envelope::{Answer, EnvelopeError, Message};
 use mcp_proto::era::INITIALIZE;
@@ -31,15 +31,19 @@ use mcp_proto::json::Duplicates;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
+use crate::evidence::arrived::{ArrivedEvidence, EvidenceRefusal, FIELD};
+use crate::evidence::notary::Notary;
+use crate::evidence::witness::{A2A, CallWitness, WitnessedEnd};
 use crate::served::life::KeptLife;
 use crate::served::onward::Onward;
 use crate::served::operation::{AgentOperation, PushOperation, REST};
+use crate::served::problem::problem;
 use crate::served::push::{NamedPush, PreparedPush, Pushes};
 use crate::served::run::TaskRun;
-use crate::served::section::AgentSettings;
 use crate::served::skills::skills;
 use crate::served::streams::{FollowedTask, StreamPlace, StreamedBody, TaskStreams};
 use crate::served::tasks::Tasks;
+use crate::settings::section::AgentSettings;
 
 const CARD: &str = "/.well-known/agent-card.json";
 const RPC: &str = "/a2a";
@@ -56,6 +60,7 @@ pub struct AgentDoor {
     pub streams: Arc<TaskStreams>,
     pub pushes: Pushes,
     pub life: Arc<KeptLife>,
+    pub notary: Arc<Notary>,
 }
 
 impl Door for AgentDoor {
@@ -95,8 +100,10 @@ pub struct AdmittedClient {
 
 /// An answer to a request.
 enum ServedAnswer {
-    /// Raw task, or page of tasks.
+    /// Raw object, such as a page of tasks.
     Raw(String),
+    /// Raw task, and its tokens.
+    Task(String, Option<Arc<str>>),
     Stream(StreamedBody),
 }
 
@@ -162,11 +169,19 @@ impl AgentDoor {
         };
         let asked = AgentOperation::of_rpc(&request);
         let is_wrapped = asked.is_wrapped();
-        let mut status = StatusCode::OK;
-        let answer = match self.serve(parts, client, asked, Some(&request.id)).await {
-            Ok(ServedAnswer::Raw(task)) if is_wrapped => Answer::Result(Bytes::from(format!("{{\"task\":{task}}}")).into()),
-            Ok(ServedAnswer::Raw(task)) => Answer::Result(Bytes::from(task).into()),
+        let arrived = match self.arrived(parts, &client, &asked, &body) {
+            Ok(arrived) => arrived,
+            Err(refused) => return *refused,
+        };
+        let (mut status, mut evidence) = (StatusCode::OK, None);
+        let answer = match self.serve(parts, (client, arrived), asked, Some(&request.id)).await {
+            Ok(ServedAnswer::Raw(raw)) => Answer::Result(Bytes::from(raw).into()),
+            Ok(ServedAnswer::Task(task, tokens)) => {
+                evidence = tokens;
+                Answer::Result(Bytes::from(if is_wrapped { wrapped(&task) } else { task }).into())
+            }
             Ok(ServedAnswer::Stream(body)) => return streamed(body),
+            Err(refusal) if refusal.kind == RefusalReason::Evidence => return untrue(&refusal),
             Err(refusal) => {
                 if refusal.kind == RefusalReason::Draining {
                     status = StatusCode::SERVICE_UNAVAILABLE;
@@ -174,7 +189,7 @@ impl AgentDoor {
                 Answer::Error(refusal.rpc().into())
             }
         };
-        reply::rpc(status, request.id, answer).into_http()
+        evident(reply::rpc(status, request.id, answer).into_http(), evidence)
     }
 
     async fn rest(&self, parts: &Parts, body: Incoming, party: Option<&Arc<Party>>) -> Response<Payload> {
@@ -184,10 +199,17 @@ impl AgentDoor {
         };
         let asked = AgentOperation::of_rest(parts, &body);
         let is_wrapped = asked.is_wrapped();
-        match self.serve(parts, client, asked, None).await {
-            Ok(ServedAnswer::Raw(task)) if is_wrapped => typed(StatusCode::OK, A2A_JSON, format!("{{\"task\":{task}}}").into()),
-            Ok(ServedAnswer::Raw(task)) => typed(StatusCode::OK, A2A_JSON, task.into()),
+        let arrived = match self.arrived(parts, &client, &asked, &body) {
+            Ok(arrived) => arrived,
+            Err(refused) => return *refused,
+        };
+        match self.serve(parts, (client, arrived), asked, None).await {
+            Ok(ServedAnswer::Raw(raw)) => typed(StatusCode::OK, A2A_JSON, raw.into()),
+            Ok(ServedAnswer::Task(task, tokens)) => {
+                evident(typed(StatusCode::OK, A2A_JSON, if is_wrapped { wrapped(&task) } else { task }.into()), tokens)
+            }
             Ok(ServedAnswer::Stream(body)) => streamed(body),
+            Err(refusal) if refusal.kind == RefusalReason::Evidence => untrue(&refusal),
             Err(refusal) => {
                 let status = StatusCode::from_u16(refusal.kind.codes().1).unwrap_or(StatusCode::BAD_REQUEST);
                 typed(status, A2A_JSON, refusal.rest().into())
@@ -218,11 +240,48 @@ impl AgentDoor {
         Ok((AdmittedClient { caller, held, streams, pushes }, body))
     }
 
+    /// Verifies the tokens of a message; other operations carry none.
+    fn arrived(
+        &self,
+        parts: &Parts,
+        client: &AdmittedClient,
+        asked: &AgentOperation<'_>,
+        body: &Bytes,
+    ) -> Result<Option<ArrivedEvidence>, Box<Response<Payload>>> {
+        if !matches!(asked, AgentOperation::Send(_) | AgentOperation::Stream(_)) {
+            return Ok(None);
+        }
+        self.evidence(parts, client, body, A2A)
+    }
+
+    /// Verifies the tokens of a message in the binding `source`.
+    pub fn evidence(
+        &self,
+        parts: &Parts,
+        client: &AdmittedClient,
+        body: &Bytes,
+        source: &'static str,
+    ) -> Result<Option<ArrivedEvidence>, Box<Response<Payload>>> {
+        let caller = &*client.caller.principal.name;
+        self.notary.arrived(&parts.headers, (body, source), caller).map_err(|refusal| {
+            refusal.log(caller);
+            let told = refusal.client();
+            let tokens = match refusal {
+                EvidenceRefusal::Astray(_, arrived) => {
+                    let end = WitnessedEnd { state: TaskState::Rejected.name(), fault: Some("policy_violation") };
+                    CallWitness::of_task(&self.notary, *arrived, caller).close(told.message.as_bytes(), end)
+                }
+                EvidenceRefusal::Untrue(_) | EvidenceRefusal::Missing | EvidenceRefusal::Unable(_) => None,
+            };
+            Box::new(evident(untrue(&told), tokens))
+        })
+    }
+
     /// Answers an operation. `request` is the raw id of a JSON-RPC request.
     async fn serve(
         &self,
         parts: &Parts,
-        client: AdmittedClient,
+        (client, arrived): (AdmittedClient, Option<ArrivedEvidence>),
         asked: AgentOperation<'_>,
         request: Option<&Bytes>,
     ) -> Result<ServedAnswer, ClientRefusal> {
@@ -241,7 +300,7 @@ impl AgentDoor {
             AgentOperation::Send(params) => {
                 let sent = SentMessage::read(params)?;
                 let returns_at_once = sent.returns_at_once;
-                let (id, mut state, has_moved) = self.send(&caller, held, pushes, sent)?;
+                let (id, mut state, has_moved) = self.send(&caller, (held, pushes), sent, arrived)?;
                 if has_moved && !returns_at_once {
                     drop(state.wait_for(|state| state.is_final() || state.is_waiting()).await);
                 }
@@ -249,7 +308,7 @@ impl AgentDoor {
             }
             AgentOperation::Stream(params) => {
                 let (sent, place) = (SentMessage::read(params)?, self.streams.place(owner)?);
-                let (id, state, _) = self.send(&caller, held, pushes, sent)?;
+                let (id, state, _) = self.send(&caller, (held, pushes), sent, arrived)?;
                 return follow(place, id, state);
             }
             AgentOperation::Subscribe(id) => {
@@ -267,7 +326,7 @@ impl AgentDoor {
             AgentOperation::Push(asked) => return self.push(owner, asked, pushes),
             AgentOperation::Unknown => return Err(ClientRefusal::new(RefusalReason::MethodNotFound, "A2A 1.0 has no such method.")),
         };
-        self.tasks.find(owner, &id).map(|task| ServedAnswer::Raw(task.write()))
+        self.tasks.find(owner, &id).map(|task| ServedAnswer::Task(task.write(), self.tasks.evidence(owner, &id)))
     }
 
     /// Answers an operation on notifications.
@@ -305,9 +364,9 @@ impl AgentDoor {
     pub fn send(
         &self,
         caller: &Arc<Caller>,
-        held: HeldEntry,
-        pushes: HeldEntry,
+        (held, pushes): (HeldEntry, HeldEntry),
         sent: SentMessage,
+        arrived: Option<ArrivedEvidence>,
     ) -> Result<(String, watch::Receiver<TaskState>, bool), ClientRefusal> {
         let owner = &caller.principal;
         if let Some((id, state)) = self.tasks.known(owner, &sent)? {
@@ -315,6 +374,13 @@ impl AgentDoor {
         }
         let work = self.life.begin_work(matches!(sent.purpose, SentPurpose::Begins(_)))?;
         let push = sent.push.as_ref().map(|wish| self.pushes.prepare(owner, wish.clone())).transpose()?;
+        let witness = match arrived {
+            Some(arrived) => {
+                self.notary.admit(&arrived, &owner.name)?;
+                Some(CallWitness::of_task(&self.notary, arrived, &owner.name))
+            }
+            None => None,
+        };
         let begun = match self.onward(owner, sent, push.map(|push| (push, pushes)))? {
             Onward::Begun(begun) => begun,
             Onward::Answered(id, state) | Onward::Known(id, state) => return Ok((id, state, true)),
@@ -322,7 +388,7 @@ impl AgentDoor {
         };
         let (id, state) = (begun.id.clone(), begun.state.clone());
         let (gate, tasks) = (Arc::clone(&self.entrance.gate), Arc::clone(&self.tasks));
-        tokio::spawn(TaskRun { gate, tasks, caller: Arc::clone(caller), held, work }.run(begun));
+        tokio::spawn(TaskRun { gate, tasks, caller: Arc::clone(caller), held, work, witness }.run(begun));
         Ok((id, state, true))
     }
 
@@ -354,6 +420,27 @@ const A2A_JSON: &str = "application/a2a+json";
 /// Placeholder in the card for skills hidden from a client without a credential.
 const PUBLIC_SKILL: &str = "{\"id\":\"hidden\",\"name\":\"Tools of this gate\",\
      \"description\":\"Ask for this card with a credential: it then lists the tools that the caller may use.\",\"tags\":[\"gate\"]}";
+
+fn wrapped(task: &str) -> String {
+    format!("{{\"task\":{task}}}")
+}
+
+/// Refuses a message for its tokens (RFC 9457), with the status that draft -01 has for them.
+fn untrue(refusal: &ClientRefusal) -> Response<Payload> {
+    let (status, code) = if refusal.kind == RefusalReason::Evidence {
+        (StatusCode::FORBIDDEN, "policy_violation")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "internal_error")
+    };
+    problem(status, code, &refusal.message)
+}
+
+/// Puts tokens on an answer.
+fn evident(mut response: Response<Payload>, tokens: Option<Arc<str>>) -> Response<Payload> {
+    let line = tokens.and_then(|tokens| HeaderValue::from_str(&tokens).ok());
+    response.headers_mut().extend(line.map(|line| (HeaderName::from_static(FIELD), line)));
+    response
+}
 
 pub(crate) fn streamed(body: StreamedBody) -> Response<Payload> {
     let mut response = typed(StatusCode::OK, "text/event-stream", Bytes::new());

@@ -12,7 +12,6 @@ pub mod problem;
 pub mod push;
 pub mod run;
 pub mod running;
-pub mod section;
 pub mod shelf;
 pub mod skills;
 pub mod streams;

@@ -1,9 +1,10 @@
 //! Notifications of tasks by HTTP, to addresses of the clients' choice within those of the operator. Keeps no queue: a receiver that is away
 //! misses states between two tries, and hears of the last. Reads no answer beyond its status.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use agent_proto::served::push::{PushName, PushWish};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
@@ -15,20 +16,22 @@ use door::held::HeldEntry;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, redirect};
-use runtime::reach::Reach;
 use runtime::tls::Connector;
 use rustls::ClientConfig;
 use tokio::sync::watch;
 
-use crate::served::section::{AgentSettings, PushScope};
 use crate::served::shelf::TaskTurn;
 use crate::served::streams::{StreamPlace, TaskStreams};
 use crate::served::tasks::Tasks;
+use crate::settings::section::{AgentSettings, PushReach, PushScope};
 
 /// Field with the token of the client.
 const TOKEN: &str = "x-a2a-notification-token";
 /// Longest time for a try.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Most wishes of a caller within a minute, each of which makes a client with TLS.
+const MOST_A_MINUTE: u32 = 240;
+const MINUTE: Duration = Duration::from_secs(60);
 /// Waits before the next tries of a turn, which is given up after the last.
 const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 
@@ -38,6 +41,26 @@ pub struct Pushes {
     pub connector: Arc<Connector>,
     /// Places and room: as many as for streams, and none of theirs.
     pub places: Arc<TaskStreams>,
+    pub pace: Mutex<PushPace>,
+}
+
+/// Wishes of each caller within a minute.
+#[derive(Default)]
+pub struct PushPace {
+    since: Option<Instant>,
+    made: HashMap<Principal, u32>,
+}
+
+impl PushPace {
+    /// Counts a wish of `owner` at `now`; `false`: one too many within a minute.
+    fn admit(&mut self, owner: &Principal, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.saturating_duration_since(since) >= MINUTE) {
+            *self = Self { since: Some(now), made: HashMap::new() };
+        }
+        let made = self.made.entry(owner.clone()).or_default();
+        *made = made.saturating_add(1);
+        *made <= MOST_A_MINUTE
+    }
 }
 
 /// A wish with its place and its way, before its task is known.
@@ -46,7 +69,7 @@ pub struct PreparedPush {
     place: Arc<StreamPlace>,
     wish: PushWish,
     /// Addresses open to the wish, for as long as the configuration says the same.
-    reach: Reach,
+    reach: PushReach,
     client: Client,
 }
 
@@ -106,6 +129,10 @@ impl Pushes {
                 "This gate sends no notifications to the `url`: whoever runs it lists the addresses in `push` of its section `[agent]`.";
             ClientRefusal::new(RefusalReason::InvalidParams, text)
         })?;
+        if !self.pace.lock().unwrap_or_else(PoisonError::into_inner).admit(owner, Instant::now()) {
+            let text = "Too many push notification configs were made within a minute: try again in a minute.";
+            return Err(ClientRefusal::new(RefusalReason::Crowded, text));
+        }
         let place = Arc::new(self.places.place(owner)?);
         let builder = Client::builder().redirect(redirect::Policy::none()).no_proxy().timeout(PATIENCE).pool_max_idle_per_host(0);
         let builder = match self.connector.tls() {
@@ -221,7 +248,7 @@ fn scope(entrance: &Entrance) -> PushScope {
 
 /// Addresses of names, within a reach.
 struct ReachedNames {
-    reach: Reach,
+    reach: PushReach,
     /// Place of the notifications, which a look-up holds to its real end.
     place: Arc<StreamPlace>,
 }
@@ -249,18 +276,36 @@ impl Resolve for ReachedNames {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use banyan_model::PrincipalKind;
+    use config::Sections;
+    use config::secret::SystemSources;
     use url::Url;
 
     use super::*;
+    use crate::settings::section::AgentSection;
+
+    #[test]
+    fn wishes_of_a_caller_have_a_pace() {
+        let (mut pace, now) = (PushPace::default(), Instant::now());
+        let owner = |name: &str| Principal::new(PrincipalKind::Token, name);
+        assert_eq!((0..1000).filter(|_| pace.admit(&owner("a"), now)).count(), MOST_A_MINUTE as usize);
+        assert!(pace.admit(&owner("b"), now) && !pace.admit(&owner("a"), now + MINUTE / 2) && pace.admit(&owner("a"), now + MINUTE));
+    }
 
     #[tokio::test]
     async fn a_name_leads_no_further_than_its_reach() {
         let place = Arc::new(Arc::new(TaskStreams::default()).place(&Principal::new(PrincipalKind::Token, "a")).unwrap());
         let resolve = |reach| ReachedNames { reach, place: Arc::clone(&place) }.resolve("localhost".parse().unwrap());
-        let refused = resolve(Reach::public()).await.err().unwrap();
+        let scope = |entry: &str| {
+            let text = format!("[agent]\nurl = \"https://gate.example\"\npush = [\"{entry}\"]\n");
+            let parsed = Sections::default().with(AgentSection).parse(&text, Path::new("banyan.toml"), &SystemSources).unwrap();
+            parsed.values.get::<AgentSettings>().unwrap().push.clone()
+        };
+        let refused = resolve(scope("*").reach(&Url::parse("https://a.example").unwrap()).unwrap()).await.err().unwrap();
         assert!(refused.to_string().contains("out of reach"), "{refused}");
         let listed = Url::parse("http://localhost:8000").unwrap();
-        assert!(resolve(Reach::new(&listed, Vec::new())).await.unwrap().all(|address| address.ip().is_loopback()));
+        assert!(resolve(scope("http://localhost:8000").reach(&listed).unwrap()).await.unwrap().all(|address| address.ip().is_loopback()));
     }
 }

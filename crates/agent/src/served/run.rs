@@ -13,8 +13,10 @@ use bytes::Bytes;
 use call::judge::gate::Gate;
 use call::tree::back::{Back, Sink};
 use call::tree::caller::Caller;
+use call::tree::port::UpstreamError;
 use call::way::error::CallError;
 use call::words::lane::Lane;
+use call::words::witness::Witness;
 use door::held::HeldEntry;
 use json::Object;
 use mcp_proto::envelope::{Answer, Message, Request};
@@ -24,9 +26,10 @@ use policy::approval::Standing;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use crate::evidence::witness::{CallWitness, WitnessedEnd};
 use crate::served::asked::AskedClient;
 use crate::served::life::AgentWork;
-use crate::served::tasks::{BegunTask, Tasks};
+use crate::served::tasks::{BegunTask, Tasks, millis};
 
 /// Run of a task's call.
 pub struct TaskRun {
@@ -36,6 +39,7 @@ pub struct TaskRun {
     /// Admission of the client. Its end cancels the call.
     pub held: HeldEntry,
     pub work: AgentWork,
+    pub witness: Option<Arc<CallWitness>>,
 }
 
 /// Words of a task during its call.
@@ -49,22 +53,26 @@ struct TaskWords<'a> {
 impl TaskRun {
     /// Runs the call, whatever becomes of the client's connection.
     pub async fn run(self, begun: BegunTask) {
-        let Self { gate, tasks, caller, held, work } = self;
+        let Self { gate, tasks, caller, held, work, witness } = self;
         let BegunTask { id, call, cancel, .. } = begun;
         let (attends, mut waits) = watch::channel(None);
         let lane = Lane::new();
         let mut said = lane.read(0);
-        let back = Back::attending(caller, Sink::Lane(lane), cancel.clone(), attends);
+        let hears = witness.clone().map(|witness| witness as Arc<dyn Witness>);
+        let back = Back::attending(caller, Sink::Lane(lane), cancel.clone(), attends).witnessed(hears);
         let mut revoked = std::pin::pin!(held.revoked());
         let request = Request { id: Bytes::from(quote(&id)), method: "tools/call".into(), params: params(&call) };
         let mut outcome = std::pin::pin!(call::way::serve(&gate, &request, &back));
         let mut asked = AskedClient::default();
         let mut shown = TaskWords { id: &id, tasks: &tasks, steps: UntoldSteps::default(), began: Instant::now() };
-        let end = loop {
+        let (end, fault) = loop {
             tokio::select! {
                 biased;
                 () = &mut revoked, if !cancel.is_cancelled() => cancel.cancel(),
-                outcome = &mut outcome => break task_end(outcome, cancel.is_cancelled()),
+                outcome = &mut outcome => {
+                    let fault = outcome.as_ref().err().and_then(fault);
+                    break (task_end(outcome, cancel.is_cancelled()), fault);
+                }
                 Ok(()) = waits.changed() => shown.attend(waits.borrow_and_update().as_deref()),
                 fresh = poll_fn(|cx| back.poll_questions(false, cx)) => asked.queue(fresh, &back, &tasks, &id),
                 (key, answer) = asked.answered() => asked.pass_on((&key, answer), &back, &tasks, &id),
@@ -72,7 +80,8 @@ impl TaskRun {
                 () = sleep_until(shown.due().unwrap_or(shown.began)), if shown.due().is_some() => shown.step(),
             }
         };
-        tasks.rest(&id, end);
+        let seal = witness.and_then(|witness| sealed(&tasks, &id, &end, (&witness, fault)));
+        tasks.rest_sealed(&id, end, seal);
         drop(work);
     }
 }
@@ -102,6 +111,31 @@ impl TaskWords<'_> {
             self.tasks.step(self.id, hidden::without(&words));
         }
     }
+}
+
+/// Closes the witnessed call over the task as its client will read it, at the time of the end. A task that waits on is not closed.
+fn sealed(tasks: &Tasks, id: &str, end: &TaskEnd, (witness, fault): (&CallWitness, Option<&'static str>)) -> Option<(i64, Arc<str>)> {
+    if !end.state.is_final() {
+        return None;
+    }
+    let changed = millis();
+    let task = tasks.ended(id, end, changed)?;
+    Some((changed, witness.close(task.write().as_bytes(), WitnessedEnd { state: end.state.name(), fault })?))
+}
+
+/// Names the code of AEPB for a call without an answer.
+fn fault(error: &CallError) -> Option<&'static str> {
+    if matches!(error, CallError::Cancelled | CallError::ConfirmationRequired(_)) {
+        return None;
+    }
+    if matches!(error, CallError::NotApproved { standing: Standing::OutcomeUnknown, .. }) {
+        return Some("internal_error");
+    }
+    if matches!(error, CallError::Denied(_) | CallError::Approval(_) | CallError::NotApproved { .. } | CallError::UnknownTool(_)) {
+        return Some("policy_violation");
+    }
+    let is_late = matches!(error, CallError::Upstream { error: UpstreamError::Silent(_) | UpstreamError::Endless(_), .. });
+    Some(if is_late { "timeout" } else { "internal_error" })
 }
 
 /// Params of the call, with a token for progress.

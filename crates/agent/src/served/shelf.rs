@@ -1,6 +1,7 @@
 //! Tasks with running sums: finding, placing and dropping one takes no look at the others. Bounds alone; ids, states and times are the caller's.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_proto::served::incoming::SkillCall;
@@ -45,6 +46,8 @@ pub struct KeptTask {
     pub answered: Option<oneshot::Sender<String>>,
     /// Wishes to be told of the task.
     pub pushes: Vec<KeptPush>,
+    /// Tokens of the ended call, as a line of `Execution-Context`.
+    pub evidence: Option<Arc<str>>,
     /// The state, for those who wait for another.
     pub moved: watch::Sender<TaskState>,
     /// Messages heard by the task: the first, and the latest.
@@ -59,7 +62,7 @@ impl KeptTask {
     /// Makes a working task.
     pub fn new(owner: Principal, task: ServedTask, call: SkillCall, moved: watch::Sender<TaskState>) -> Self {
         let (cancel, pushes, heard) = (Cancel::default(), Vec::new(), Vec::new());
-        Self { owner, task, call, cancel, rests: None, answered: None, pushes, moved, heard, turns: 0, number: 0 }
+        Self { owner, task, call, cancel, rests: None, answered: None, pushes, evidence: None, moved, heard, turns: 0, number: 0 }
     }
 
     /// Turn at which the task is.
@@ -78,7 +81,8 @@ impl KeptTask {
     /// Counts the bytes that the task holds, or may hold without asking for room.
     pub fn size(&self) -> usize {
         let pushes: usize = self.pushes.iter().map(|push| push.size).sum();
-        self.task.size() + self.call.size() + pushes + MOST_HEARD * BYTES_OF_MARK
+        let evidence = self.evidence.as_ref().map_or(0, |line| line.len());
+        evidence + self.task.size() + self.call.size() + pushes + MOST_HEARD * BYTES_OF_MARK
     }
 }
 
@@ -150,6 +154,11 @@ impl TaskShelf {
         owned.ids.insert(kept.number, id.clone());
         owned.heard.extend(kept.heard.iter().map(|mark| (*mark, id.clone())));
         self.tasks.insert(id, kept);
+    }
+
+    /// Lists the owners of tasks.
+    pub fn owners(&self) -> impl Iterator<Item = &Principal> {
+        self.owners.keys()
     }
 
     /// Lists the tasks of `owner` with the numbers of their last changes, newest first.

@@ -171,7 +171,11 @@ impl StreamPlace {
         pieces: &mpsc::Sender<Bytes>,
     ) -> Option<()> {
         let seen = *state.borrow_and_update();
-        let whole = |task: &ServedTask| vec![format!("{{\"task\":{}}}", task.write())];
+        let whole = |task: &ServedTask, evidence: Option<&str>| {
+            let evidence = evidence.filter(|_| matches!(form, EventForm::A2a(_)));
+            let ended = evidence.map(|line| task.status_update(Some(line)));
+            std::iter::once(format!("{{\"task\":{}}}", task.write())).chain(ended).collect()
+        };
         let mut at = self.show(id, tasks, form, pieces, whole).await?;
         let mut is_over = seen.is_final() || at.is_final();
         while !is_over {
@@ -185,7 +189,7 @@ impl StreamPlace {
                 }
             }
             state.borrow_and_update();
-            at = self.show(id, tasks, form, pieces, |task| form.changes(task)).await?;
+            at = self.show(id, tasks, form, pieces, |task, evidence| form.changes(task, evidence)).await?;
             is_over = at.is_final() || at.is_waiting() && form.tells_waiting();
         }
         Some(())
@@ -198,11 +202,12 @@ impl StreamPlace {
         tasks: &Tasks,
         form: &EventForm,
         pieces: &mpsc::Sender<Bytes>,
-        events: impl Fn(&ServedTask) -> Vec<String>,
+        events: impl Fn(&ServedTask, Option<&str>) -> Vec<String>,
     ) -> Option<TaskState> {
         let _room = self.room(tasks.size(&self.owner, id).ok()?).await?;
         let task = tasks.find(&self.owner, id).ok()?;
-        for raw in events(&task) {
+        let evidence = tasks.evidence(&self.owner, id).filter(|_| task.state.is_final());
+        for raw in events(&task, evidence.as_deref()) {
             if let Some(event) = form.event(&raw) {
                 self.send(pieces, event).await?;
             }
@@ -264,10 +269,10 @@ impl EventForm {
     }
 
     /// Writes a change of a task. A translated answer comes whole.
-    fn changes(&self, task: &ServedTask) -> Vec<String> {
+    fn changes(&self, task: &ServedTask, evidence: Option<&str>) -> Vec<String> {
         match self {
             Self::Translated(_) if task.state.is_final() || task.state.is_waiting() => vec![format!("{{\"task\":{}}}", task.write())],
-            Self::A2a(_) | Self::Translated(_) => task.updates(),
+            Self::A2a(_) | Self::Translated(_) => task.updates(evidence),
         }
     }
 

@@ -99,22 +99,39 @@ impl Tasks {
         shelf.place(kept);
     }
 
+    /// Writes a task as after its end at `changed`, in milliseconds since 1970; `None`: nobody looks for the task any more.
+    pub fn ended(&self, id: &str, end: &TaskEnd, changed: i64) -> Option<ServedTask> {
+        let shelf = self.lock();
+        let task = &shelf.get(id).filter(|kept| kept.owner != nobody())?.task;
+        let (words, artifacts) = (end.words.clone(), end.artifacts.clone());
+        Some(ServedTask { id: task.id.clone(), context: task.context.clone(), state: end.state, changed, words, question: None, artifacts })
+    }
+
     /// Puts the end of a run.
     pub fn rest(&self, id: &str, end: TaskEnd) {
+        self.rest_sealed(id, end, None);
+    }
+
+    /// Puts the end of a run, with its time and the tokens over the task as it then is. A task without room for its end has no tokens.
+    pub fn rest_sealed(&self, id: &str, end: TaskEnd, seal: Option<(i64, Arc<str>)>) {
         let mut shelf = self.lock();
         // The task itself stands off the shelf while room is made, so that it does not make room for itself.
         let Some(mut kept) = shelf.remove(id).filter(|kept| kept.owner != nobody()) else { return };
         (kept.task.words, kept.task.artifacts) = (end.words, end.artifacts);
+        let (changed, evidence) = seal.unzip();
+        kept.evidence = evidence;
         let room = shelf.make_room(&kept.owner, kept.size());
         let (state, words) = match room {
             Ok(()) => (end.state, kept.task.words.take()),
             Err(refusal) => (TaskState::Failed, Some(format!("The tool has run. {refusal}"))),
         };
         if state != end.state {
-            kept.task.artifacts = None;
+            (kept.task.artifacts, kept.evidence) = (None, None);
         }
         kept.rests = Some(Instant::now());
-        turn(&mut kept, state, words);
+        // Whoever waits for the state finds the task as the tokens have it.
+        let changed = changed.filter(|_| kept.evidence.is_some()).unwrap_or_else(millis);
+        turn_at(&mut kept, state, words, changed);
         shelf.place(kept);
     }
 
@@ -130,9 +147,20 @@ impl Tasks {
         }
     }
 
+    /// Keeps the tasks of all principals that are gone from later ones of the same names, as [`Self::disown`] does.
+    pub fn disown_all(&self, is_gone: impl Fn(&Principal) -> bool) {
+        let gone: Vec<Principal> = self.lock().owners().filter(|owner| is_gone(owner)).cloned().collect();
+        gone.iter().for_each(|owner| self.disown(owner));
+    }
+
     /// Finds a task of `owner`.
     pub fn find(&self, owner: &Principal, id: &str) -> Result<ServedTask, ClientRefusal> {
         owned(&self.lock(), owner, id).map(|kept| kept.task.clone())
+    }
+
+    /// Finds the tokens of an ended task of `owner`, as a line of `Execution-Context`.
+    pub fn evidence(&self, owner: &Principal, id: &str) -> Option<Arc<str>> {
+        owned(&self.lock(), owner, id).ok()?.evidence.clone()
     }
 
     /// Size of a task of `owner`, in bytes.
@@ -197,10 +225,14 @@ impl Tasks {
 
 /// Turns a task to a state, and counts the turn unless a working task goes on to work. No task has a question in another state.
 pub(super) fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>) {
+    turn_at(kept, state, words, millis());
+}
+
+fn turn_at(kept: &mut KeptTask, state: TaskState, words: Option<String>, changed: i64) {
     if kept.task.state != state || state.is_waiting() {
         kept.turns += 1;
     }
-    (kept.task.state, kept.task.words, kept.task.changed) = (state, words, millis());
+    (kept.task.state, kept.task.words, kept.task.changed) = (state, words, changed);
     if state != TaskState::InputRequired {
         (kept.task.question, kept.answered) = (None, None);
     }
@@ -208,7 +240,7 @@ pub(super) fn turn(kept: &mut KeptTask, state: TaskState, words: Option<String>)
 }
 
 /// Reads the clock on the wall, in milliseconds since 1970.
-fn millis() -> i64 {
+pub(super) fn millis() -> i64 {
     i64::try_from(clock::wall() / 1000).unwrap_or(i64::MAX)
 }
 
@@ -404,6 +436,19 @@ mod tests {
         tasks.rest(&running.id, end(TaskState::Canceled));
         assert!(tasks.find(&token("alice"), &running.id).is_err() && tasks.find(&token("bob"), &other.id).is_ok());
         assert!(tasks.lock().get(&running.id).is_none(), "nobody looks for it");
+    }
+
+    #[test]
+    fn tasks_of_a_gone_issuer_are_nobodys() {
+        let tasks = Tasks::default();
+        let owners = ["ann@here", "bob@here", "ann@there"].map(|name| Principal::new(PrincipalKind::Issuer, name));
+        let ids = owners.clone().map(|owner| {
+            let Ok(Onward::Begun(begun)) = tasks.begin(&owner, "m", None, call()) else { panic!("no task") };
+            begun.id
+        });
+        tasks.disown_all(|owner| owner.kind == PrincipalKind::Issuer && owner.name.ends_with("@here"));
+        let found: Vec<bool> = owners.iter().zip(&ids).map(|(owner, id)| tasks.find(owner, id).is_ok()).collect();
+        assert_eq!(found, [false, false, true]);
     }
 
     #[test]

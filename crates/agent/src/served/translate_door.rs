@@ -22,11 +22,12 @@ use json::quote;
 use runtime::clock;
 use tokio::time::timeout;
 
+use crate::evidence::arrived::ArrivedEvidence;
 use crate::served::agent_door::{AdmittedClient, AgentDoor, ClientForm, streamed};
 use crate::served::problem::problem;
 use crate::served::running::RunningRequests;
-use crate::served::section::AgentSettings;
 use crate::served::streams::FollowedTask;
+use crate::settings::section::AgentSettings;
 use crate::translated::TRANSLATE;
 use crate::translated::ancestry::{self, Ancestry, HopRefusal};
 use crate::translated::form::AnswerForm;
@@ -126,7 +127,18 @@ impl TranslateDoor {
         };
         let form = Arc::clone(&request.form);
         let answered = match self.check(parts, &body, &pair, &settings, &request) {
-            Ok(()) => self.carry(client, &pair, &settings, request).await,
+            Ok(()) => {
+                let arrived = match request.kind() {
+                    MessageKind::Probe | MessageKind::Cancel => Ok(None),
+                    MessageKind::Request | MessageKind::Response | MessageKind::Event | MessageKind::Failure => {
+                        self.agent.evidence(parts, &client, &body, pair.from.id())
+                    }
+                };
+                match arrived {
+                    Ok(arrived) => self.carry((client, arrived), &pair, &settings, request).await,
+                    Err(refused) => return *refused,
+                }
+            }
             Err(refusal) => Err(refusal),
         };
         answered.unwrap_or_else(|refusal| refusal.write(Some(&form)))
@@ -176,7 +188,7 @@ impl TranslateDoor {
     /// Carries a request to its task, and the state of the task back.
     async fn carry(
         &self,
-        client: AdmittedClient,
+        (client, arrived): (AdmittedClient, Option<ArrivedEvidence>),
         pair: &WantedPair,
         settings: &AgentSettings,
         request: IncomingRequest<'_>,
@@ -194,7 +206,7 @@ impl TranslateDoor {
         let AdmittedClient { caller, held, streams, pushes } = client;
         let (id, mut state) = match asked {
             AskedTask::Message(sent) => {
-                let (id, state, _) = self.agent.send(&caller, held, pushes, *sent)?;
+                let (id, state, _) = self.agent.send(&caller, (held, pushes), *sent, arrived)?;
                 (id, state)
             }
             AskedTask::Look(id) => match self.agent.tasks.watch(&owner, &id) {

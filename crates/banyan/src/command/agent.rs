@@ -1,6 +1,7 @@
 //! `banyan agent`: agents of other people as servers of this gate, and the gate as an agent. Calls no skill.
 
 mod life;
+mod negotiate;
 
 use agent::KnownAgent;
 use clap::{Args, Subcommand};
@@ -37,6 +38,8 @@ enum AgentCommand {
     Deprecate(life::Transition),
     /// Take no new tasks, and let those in progress end
     Drain(life::Transition),
+    /// Show which protocol the gate would speak with another agent, and why none of the others
+    Negotiate(negotiate::WishedNegotiation),
     /// End the gate as an agent for good, after a drain
     Retire(life::PlainTransition),
 }
@@ -63,6 +66,7 @@ impl Agent {
             AgentCommand::Card(card) => card.run(place, output),
             AgentCommand::Deprecate(wish) => wish.run("deprecated", place, output),
             AgentCommand::Drain(wish) => wish.run("draining", place, output),
+            AgentCommand::Negotiate(wish) => wish.run(place, output),
             AgentCommand::Retire(wish) => wish.run("retired", place, output),
         }
     }

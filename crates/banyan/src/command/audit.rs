@@ -106,32 +106,38 @@ impl Audit {
 
     /// Finds the directory of the record.
     fn found(&self, given: Option<&PathBuf>, place: &Place, output: &Output) -> Result<PathBuf, Failure> {
-        if let Some(dir) = given.or(self.dir.as_ref()) {
-            return Ok(dir.clone());
-        }
-        if let Some(gate) = gate::running(place)? {
-            let status: Status = threads::wait(gate.get("/-/status", &[]))??;
-            if let Some(AuditStatus { directory: Some(dir), .. }) = status.audit {
-                return Ok(dir.into());
-            }
-        }
-        if let Some(path) = places::config_file(place.config.as_deref())?
-            && let Ok(config) = gateway::parts::sections().load(&path, &SystemSources)
-            && let Some(dir) = &config.audit.path
-        {
-            return Ok(dir.clone());
-        }
-        let mut all = records(&places::state_dir()?);
-        all.sort_by_key(|dir| Archive::open(dir).ok().and_then(|a| std::fs::metadata(a.chain(None).ok()?.path).ok()?.modified().ok()));
-        let others = all.len().saturating_sub(1);
-        let last =
-            all.pop().ok_or_else(|| Failure::NotFound("nothing was recorded yet: a gate begins a record with its first call\n  `--dir DIRECTORY` names a record that lies elsewhere".into()))?;
-        if others > 0 {
-            let text = format!("the record written last is meant, {}; `--dir` names one of the {others} others beside it", last.display());
-            output.remark(&output.paint_remark(Look::Dim, &text));
-        }
-        Ok(last)
+        given.or(self.dir.as_ref()).map_or_else(|| record(place, output), |dir| Ok(dir.clone()))
     }
+}
+
+/// Finds the directory of the record: that of the running gate, or the one in the state directory.
+pub(super) fn record(place: &Place, output: &Output) -> Result<PathBuf, Failure> {
+    if let Some(gate) = gate::running(place)? {
+        let status: Status = threads::wait(gate.get("/-/status", &[]))??;
+        if let Some(AuditStatus { directory: Some(dir), .. }) = status.audit {
+            return Ok(dir.into());
+        }
+    }
+    if let Some(path) = places::config_file(place.config.as_deref())?
+        && let Ok(config) = gateway::parts::sections().load(&path, &SystemSources)
+        && let Some(dir) = &config.audit.path
+    {
+        return Ok(dir.clone());
+    }
+    let mut all = records(&places::state_dir()?);
+    all.sort_by_key(|dir| Archive::open(dir).ok().and_then(|a| std::fs::metadata(a.chain(None).ok()?.path).ok()?.modified().ok()));
+    let others = all.len().saturating_sub(1);
+    let last = all.pop().ok_or_else(|| {
+        Failure::NotFound(
+            "nothing was recorded yet: a gate begins a record with its first call\n  `--dir DIRECTORY` names a record that lies elsewhere"
+                .into(),
+        )
+    })?;
+    if others > 0 {
+        let text = format!("the record written last is meant, {}; `--dir` names one of the {others} others beside it", last.display());
+        output.remark(&output.paint_remark(Look::Dim, &text));
+    }
+    Ok(last)
 }
 
 impl List {

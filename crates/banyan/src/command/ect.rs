@@ -1,15 +1,20 @@
-//! `banyan ect`: Execution Context Tokens in a file, read, drawn, and checked against keys in files. Asks no gate, and fetches no key.
+//! `banyan ect`: Execution Context Tokens in a file or in the record of a gate, read, drawn, and checked against keys in files. Fetches no key.
 
 use std::path::{Path, PathBuf};
 
+use agent::evidence::notary::RECORDED;
 use audit::ect::claims::EctClaims;
 use audit::ect::compact::CarriedEct;
 use audit::ect::graph::EctGraph;
+use audit::record::Record;
 use clap::{Args, Subcommand};
+use disk::journal::archive::Archive;
 use gateway::trust::ect::EctIssuers;
 use gateway::trust::keys::KeySet;
 use serde::Serialize;
 
+use crate::arguments::Place;
+use crate::command::audit::record;
 use crate::document;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -38,11 +43,21 @@ enum EctCommand {
     Verify(TokenCheck),
 }
 
-/// Tokens in a file.
+/// Tokens in a file, or in a record.
 #[derive(Args)]
 struct TokenFile {
-    /// Tokens, with spaces, commas or line ends between them
-    file: PathBuf,
+    /// Tokens, with spaces, commas or line ends between them; or the directory of a record. [default: the record of the running gate, or the
+    /// one in the state directory]
+    file: Option<PathBuf>,
+    /// Only the tokens of this workflow (`wid`)
+    #[arg(long, value_name = "UUID")]
+    workflow: Option<String>,
+}
+
+/// Tokens as found.
+struct FoundTokens {
+    place: PathBuf,
+    texts: Vec<String>,
 }
 
 /// Tokens in a file, with the keys of their issuers.
@@ -53,9 +68,6 @@ struct TokenCheck {
     /// An issuer (`iss`) and a file with its public keys: a JWK set, a JWK, or PEM
     #[arg(long = "issuer", value_name = "NAME=FILE", required = true)]
     issuers: Vec<String>,
-    /// Only the tokens of this workflow (`wid`)
-    #[arg(long, value_name = "UUID")]
-    workflow: Option<String>,
 }
 
 /// A token, as `--json` shows it.
@@ -74,57 +86,98 @@ struct ShownToken<'a> {
 }
 
 impl Ect {
-    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+    pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         match &self.what {
-            EctCommand::Draw(given) => draw(&given.read()?, output),
-            EctCommand::Export(checked) => checked.export(output),
-            EctCommand::Show(given) => show(&given.read()?, output),
-            EctCommand::Verify(checked) => checked.verify(output),
+            EctCommand::Draw(given) => draw(&given.read(place, output)?, output),
+            EctCommand::Export(checked) => checked.export(place, output),
+            EctCommand::Show(given) => show(&given.read(place, output)?, output),
+            EctCommand::Verify(checked) => checked.verify(place, output),
         }
     }
 }
 
 impl TokenFile {
     /// Reads the tokens. A signature is not looked at.
-    fn read(&self) -> Result<Vec<EctClaims>, Failure> {
+    fn read(&self, place: &Place, output: &Output) -> Result<Vec<EctClaims>, Failure> {
         let claims = |text: &str| match CarriedEct::read(text)? {
             CarriedEct::Plain(claims) => Ok(claims),
             CarriedEct::Signed(token) => token.claims(),
         };
-        self.texts()?.iter().enumerate().map(|(at, text)| claims(text).map_err(|fault| self.refused(at, &fault))).collect()
+        let found = self.found(place, output)?;
+        let read = found.texts.iter().enumerate().map(|(at, text)| claims(text).map_err(|fault| found.refused(at, &fault)));
+        let read: Vec<EctClaims> = read.filter(|read| !read.as_ref().is_ok_and(|claims| !self.means(claims))).collect::<Result<_, _>>()?;
+        if read.is_empty() { Err(found.none()) } else { Ok(read) }
     }
 
-    fn texts(&self) -> Result<Vec<String>, Failure> {
-        let unread = |error: std::io::Error| document::unread(&self.file, &error);
-        if std::fs::metadata(&self.file).map_err(unread)?.len() > MOST_BYTES {
-            return Err(Failure::Usage(format!("{} has more than {MOST_BYTES} bytes: give fewer tokens", self.file.display())));
+    /// Checks for a token of the wanted workflow.
+    fn means(&self, claims: &EctClaims) -> bool {
+        self.workflow.as_ref().is_none_or(|meant| claims.workflow.as_deref() == Some(&meant.to_ascii_lowercase()))
+    }
+
+    fn found(&self, place: &Place, output: &Output) -> Result<FoundTokens, Failure> {
+        match &self.file {
+            Some(file) if !file.is_dir() => FoundTokens::of_file(file),
+            Some(dir) => FoundTokens::of_record(dir.clone()),
+            None => FoundTokens::of_record(record(place, output)?),
         }
-        let text = std::fs::read_to_string(&self.file).map_err(unread)?;
+    }
+}
+
+impl FoundTokens {
+    fn of_file(file: &Path) -> Result<Self, Failure> {
+        let unread = |error: std::io::Error| document::unread(file, &error);
+        if std::fs::metadata(file).map_err(unread)?.len() > MOST_BYTES {
+            return Err(Failure::Usage(format!("{} has more than {MOST_BYTES} bytes: give fewer tokens", file.display())));
+        }
+        let text = std::fs::read_to_string(file).map_err(unread)?;
         let texts: Vec<String> = text.split([' ', ',', '\t', '\r', '\n']).filter(|text| !text.is_empty()).map(str::to_owned).collect();
-        match texts.len() {
-            0 => Err(Failure::Usage(format!("{} holds no token", self.file.display()))),
-            count if count > MOST => Err(Failure::Usage(format!("{} holds {count} tokens, {MOST} at most are read", self.file.display()))),
-            _ => Ok(texts),
+        Self { place: file.to_owned(), texts }.bounded()
+    }
+
+    /// Reads the tokens that a gate recorded, each once.
+    fn of_record(dir: PathBuf) -> Result<Self, Failure> {
+        let (mut texts, mut seen) = (Vec::new(), std::collections::HashSet::new());
+        Archive::open(&dir)?.each(0, |entry| {
+            let Record::Changed(changed) = &entry.record else { return };
+            if changed.what == RECORDED && texts.len() <= MOST {
+                texts.extend(changed.lines.iter().filter(|line| seen.insert(line.to_string())).map(ToString::to_string));
+            }
+        })?;
+        Self { place: dir, texts }.bounded()
+    }
+
+    fn bounded(self) -> Result<Self, Failure> {
+        let place = self.place.display();
+        match self.texts.len() {
+            0 => Err(Failure::Usage(format!("{place} holds no token"))),
+            count if count > MOST => {
+                Err(Failure::Usage(format!("{place} holds more than {MOST} tokens, which are the most that are read")))
+            }
+            _ => Ok(self),
         }
     }
 
     fn refused(&self, at: usize, why: &impl ToString) -> Failure {
-        Failure::Failed(format!("token {} of {}: {}", at + 1, self.file.display(), printable(&why.to_string())))
+        Failure::Failed(format!("token {} of {}: {}", at + 1, self.place.display(), printable(&why.to_string())))
+    }
+
+    fn none(&self) -> Failure {
+        Failure::NotFound(format!("{} holds no token of this workflow", self.place.display()))
     }
 }
 
 impl TokenCheck {
     /// Checks the tokens, and gives them with their texts, each behind its predecessors.
-    fn checked(&self) -> Result<Vec<(EctClaims, String)>, Failure> {
+    fn checked(&self, place: &Place, output: &Output) -> Result<Vec<(EctClaims, String)>, Failure> {
         let issuers = self.issuers()?;
+        let found = self.given.found(place, output)?;
         let mut held = Vec::new();
-        for (at, text) in self.given.texts()?.into_iter().enumerate() {
-            let claims = issuers.signed(&text).map_err(|fault| self.given.refused(at, &fault))?;
-            let is_meant = self.workflow.as_ref().is_none_or(|meant| claims.workflow.as_deref() == Some(&meant.to_ascii_lowercase()));
-            held.extend(is_meant.then_some((claims, text)));
+        for (at, text) in found.texts.iter().enumerate() {
+            let claims = issuers.signed(text).map_err(|fault| found.refused(at, &fault))?;
+            held.extend(self.given.means(&claims).then(|| (claims, text.clone())));
         }
         if held.is_empty() {
-            return Err(Failure::NotFound(format!("{} holds no token of this workflow", self.given.file.display())));
+            return Err(found.none());
         }
         let graph = gathered(held.iter().map(|(claims, _)| claims.clone()).collect())?;
         let places: std::collections::HashMap<&str, usize> =
@@ -148,8 +201,8 @@ impl TokenCheck {
         Ok(issuers)
     }
 
-    fn verify(&self, output: &Output) -> Result<(), Failure> {
-        let held = self.checked()?;
+    fn verify(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let held = self.checked(place, output)?;
         if output.wants_json() {
             return output.json(&held.iter().map(|(claims, _)| shown(claims)).collect::<Vec<_>>());
         }
@@ -157,8 +210,8 @@ impl TokenCheck {
         output.line(&format!("{} tokens hold: every signature, and every link", held.len()))
     }
 
-    fn export(&self, output: &Output) -> Result<(), Failure> {
-        let held = self.checked()?;
+    fn export(&self, place: &Place, output: &Output) -> Result<(), Failure> {
+        let held = self.checked(place, output)?;
         if output.wants_json() {
             return output.json(&held.iter().map(|(_, text)| text).collect::<Vec<_>>());
         }

@@ -86,7 +86,7 @@ fn shown(line: &[u8], filter: &TaskFilter, task: &ServedTask) {
     assert!(whole.len() <= GROWTH * line.len() + FRAME, "{} bytes of {}", whole.len(), line.len());
     let read = Task::read(whole.as_bytes()).unwrap_or_else(|error| panic!("{error}: {whole}"));
     assert_eq!(read.status.state, task.state);
-    for update in task.updates() {
+    for update in task.updates(None) {
         assert!(AgentReply::read(update.as_bytes()).is_ok(), "{update}");
     }
     let mut page = TaskPage::new(filter);

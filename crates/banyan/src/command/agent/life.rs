@@ -43,6 +43,9 @@ pub(super) struct OwnCard {
     /// Print the record for a zone of DNS that leads to the capability document
     #[arg(long)]
     zone: bool,
+    /// Print the public keys of the gate's tokens, as a JWK set
+    #[arg(long, conflicts_with = "zone")]
+    keys: bool,
 }
 
 impl Transition {
@@ -62,6 +65,10 @@ impl OwnCard {
     pub(super) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
         let shown: Value = threads::wait(gate.get(LIFE, &[]))?.map_err(Failure::from)?;
+        if self.keys {
+            let none = || Failure::NotFound("the gate makes no tokens: it has no [agent.evidence] in its configuration".into());
+            return output.line(&shown.get("keys").filter(|keys| !keys.is_null()).ok_or_else(none)?.to_string());
+        }
         if !self.zone {
             return print(&shown, output);
         }

@@ -1,5 +1,8 @@
 //! The section `[agent]`: the gate as an agent. Without it, the door is shut.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use agent_proto::capability::constraints::DEFAULT_HOPS;
 use bridge::BindingId;
 use config::diff::{Change, differing, optional};
@@ -7,10 +10,13 @@ use config::file::At;
 use config::reading::FileReading;
 use config::resolved::Config;
 use config::{Flaw, Section};
+use ipnet::IpNet;
 use runtime::reach::Reach;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use url::{Host, Origin, Url};
+
+use crate::settings::evidence::{EvidenceSettings, EvidenceTable};
 
 /// Translated messages of a caller in a minute.
 const RATE: u32 = 600;
@@ -48,6 +54,11 @@ struct AgentTable {
     translate_hops: Option<u32>,
     /// Most messages of a caller that are translated in a minute. Default: 600.
     translate_rate: Option<u32>,
+    /// Networks with public addresses that are the operator's own: `*` in `push` leads to none of them. Default: none.
+    #[schemars(example = &["198.51.100.0/24"])]
+    push_except: Option<Vec<At<String>>>,
+    /// Signed evidence of each hop: Execution Context Tokens. Without the table, the gate makes and takes none.
+    evidence: Option<EvidenceTable>,
 }
 
 /// The gate as an agent, checked.
@@ -59,6 +70,7 @@ pub struct AgentSettings {
     pub description: String,
     pub push: PushScope,
     pub translation: TranslationScope,
+    pub evidence: Option<Arc<EvidenceSettings>>,
 }
 
 /// Bounds of translated requests.
@@ -100,6 +112,23 @@ pub struct PushScope {
     /// Every https address on the internet.
     is_open: bool,
     origins: Vec<Origin>,
+    /// Networks that the star leaves out.
+    except: Vec<IpNet>,
+}
+
+/// Addresses open to one wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushReach {
+    reach: Reach,
+    except: Vec<IpNet>,
+}
+
+impl PushReach {
+    /// Tells if a connection to `ip` is permitted.
+    pub fn allows(&self, ip: IpAddr) -> bool {
+        let ip = ip.to_canonical();
+        self.reach.allows(ip) && !self.except.iter().any(|network| network.contains(&ip))
+    }
 }
 
 impl PushScope {
@@ -109,16 +138,17 @@ impl PushScope {
     }
 
     /// Finds the addresses to which a URL may lead; `None`: nothing is sent there.
-    pub fn reach(&self, url: &Url) -> Option<Reach> {
+    pub fn reach(&self, url: &Url) -> Option<PushReach> {
         if self.origins.contains(&url.origin()) {
-            return Some(Reach::new(url, Vec::new()));
+            return Some(PushReach { reach: Reach::new(url, Vec::new()), except: Vec::new() });
         }
-        Some(Reach::public()).filter(|reach| self.is_open && url.scheme() == "https" && is_reached(url, reach))
+        Some(PushReach { reach: Reach::public(), except: self.except.clone() })
+            .filter(|reach| self.is_open && url.scheme() == "https" && is_reached(url, reach))
     }
 }
 
 /// Checks a host that is written as an address, for which no name is looked up.
-fn is_reached(url: &Url, reach: &Reach) -> bool {
+fn is_reached(url: &Url, reach: &PushReach) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => reach.allows(ip.into()),
         Some(Host::Ipv6(ip)) => reach.allows(ip.into()),
@@ -165,6 +195,17 @@ impl Section for AgentSection {
                 _ => push.origins.extend(origin(place, reading)),
             }
         }
+        for place in table.push_except.iter().flatten() {
+            let text = place.get();
+            match text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)) {
+                Some(network) => push.except.push(network),
+                None => reading.refuse(
+                    Flaw::new(place.span(), "there is no such network")
+                        .help("write an address or a network, for example \"198.51.100.0/24\""),
+                ),
+            }
+        }
+        let evidence = table.evidence.as_ref().map(|table| table.resolve(reading));
         let translation = TranslationScope {
             from: protocols(table.translate_from.as_ref(), reading),
             to: protocols(table.translate_to.as_ref(), reading),
@@ -172,7 +213,7 @@ impl Section for AgentSection {
             rate: table.translate_rate.unwrap_or(RATE),
         };
         let url = url.as_str().trim_end_matches('/').to_owned();
-        config.values.set(AgentSettings { url, name, description, push, translation });
+        config.values.set(AgentSettings { url, name, description, push, evidence, translation });
     }
 
     fn compare(&self, old: &Config, new: &Config) -> Vec<Change> {
@@ -183,6 +224,7 @@ impl Section for AgentSection {
                 ("description", old.description != new.description),
                 ("push", old.push != new.push),
                 ("translate", old.translation != new.translation),
+                ("evidence", old.evidence != new.evidence),
             ])
         });
         change.into_iter().collect()
@@ -214,14 +256,18 @@ mod tests {
         }
     }
 
-    fn reach(scope: &PushScope, url: &str) -> Option<Reach> {
+    fn reach(scope: &PushScope, url: &str) -> Option<PushReach> {
         scope.reach(&Url::parse(url).unwrap())
     }
 
     #[test]
     fn notifications_go_to_listed_origins_alone() {
         let origin = |url: &str| Url::parse(url).unwrap().origin();
-        let listed = PushScope { is_open: false, origins: vec![origin("https://hooks.example.com"), origin("http://127.0.0.1:8000")] };
+        let listed = PushScope {
+            is_open: false,
+            origins: vec![origin("https://hooks.example.com"), origin("http://127.0.0.1:8000")],
+            except: Vec::new(),
+        };
         assert!(reach(&listed, "https://hooks.example.com/a?b=1").is_some_and(|reach| !reach.allows([127, 0, 0, 1].into())));
         assert!(reach(&listed, "http://127.0.0.1:8000/x").is_some_and(|reach| reach.allows([127, 0, 0, 1].into())));
         for other in ["http://hooks.example.com/", "https://hooks.example.com:444/", "https://a.example/", "http://127.0.0.1:8001/"] {
@@ -232,11 +278,10 @@ mod tests {
 
     #[test]
     fn an_open_scope_leads_into_no_private_network() {
-        let open = PushScope { is_open: true, origins: Vec::new() };
-        assert!(
-            reach(&open, "https://a.example/")
-                .is_some_and(|reach| reach.allows([1, 1, 1, 1].into()) && !reach.allows([10, 0, 0, 1].into()))
-        );
+        let open = PushScope { is_open: true, origins: Vec::new(), except: vec!["198.51.0.0/16".parse().unwrap()] };
+        assert!(reach(&open, "https://a.example/").is_some_and(
+            |reach| reach.allows([1, 1, 1, 1].into()) && ![[10, 0, 0, 1], [198, 51, 1, 1]].iter().any(|ip| reach.allows((*ip).into()))
+        ));
         for other in [
             "http://a.example/",
             "https://127.0.0.1/",
@@ -244,6 +289,8 @@ mod tests {
             "https://10.0.0.1/",
             "https://169.254.169.254/",
             "https://2130706433/",
+            "https://198.51.1.1/",
+            "https://[::ffff:198.51.1.1]/",
         ] {
             assert_eq!(reach(&open, other), None, "{other}");
         }
