@@ -193,6 +193,7 @@ fn is_copy(text: &str, value: &[u8]) -> bool {
 
 fn class_of(reason: RefusalReason) -> FailureClass {
     match reason {
+        RefusalReason::Evidence => FailureClass::Forbidden,
         RefusalReason::InvalidParams => FailureClass::BadRequest,
         RefusalReason::Crowded => FailureClass::RateLimited,
         RefusalReason::Draining => FailureClass::Unavailable,
