@@ -128,7 +128,7 @@ async fn calls_pass_the_gate(world: &World) {
 async fn whole() {
     let world = World::start().await;
     calls_pass_the_gate(&world).await;
-    assert_eq!(world.reload(&format!("{HALL}colour = \"green\"\n")).await, ["~ gate", "~ mount hall: colour"]);
+    assert_eq!(world.reload(&format!("{HALL}colour = \"green\"\n")).await, ["~ approvals", "~ mount hall: colour"]);
     assert_eq!(text(&world.call("hall__switch", json!({"on": true})).await), "hall-1 is lit (Green)");
     assert_eq!(world.lamps().await, json!({"hall": {"lit": true, "colour": "Green"}}));
 
