@@ -1,4 +1,4 @@
-// Builds the console into `dist/`: six files under fixed names, compressed, and the digest of each. The page names its script and its
+// Builds the console into `dist/`: seven files under fixed names, compressed, and the digest of each. The page names its script and its
 // style by their digests, and the style its fonts, so that browsers may keep them for ever. No file says when or where it was built: two
 // builds are the same.
 import { createHash } from 'node:crypto';
@@ -12,6 +12,9 @@ const OUT = process.env.CONSOLE_OUT ? pathToFileURL(`${process.env.CONSOLE_OUT}/
 const FONTS = { 'inter-latin-wght-normal.woff2': 'inter.woff2', 'jetbrains-mono-latin-wght-normal.woff2': 'mono.woff2' };
 const digest = (text) => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
+// The licence of the fonts goes with them.
+const LICENCES = ['inter', 'jetbrains-mono'].map((name) => readFileSync(new URL(`node_modules/@fontsource-variable/${name}/LICENSE`, import.meta.url), 'utf8').replaceAll('\r\n', '\n'));
+
 /** Takes what was built out of memory, so that nothing but the compressed files is ever in `dist/`. */
 function packed() {
   return {
@@ -19,6 +22,7 @@ function packed() {
     enforce: 'post',
     generateBundle(_, bundle) {
       const files = { 'icon.svg': readFileSync(new URL('src/icon.svg', import.meta.url), 'utf8') };
+      files['fonts.txt'] = LICENCES.join('\n\n');
       for (const [name, file] of Object.entries(bundle)) {
         files[name] = file.code ?? (name.endsWith('.woff2') ? Buffer.from(file.source) : String(file.source));
         delete bundle[name];

@@ -1,6 +1,6 @@
 // Calls that wait for somebody to agree: all of what would go out, what is other than last time, and the two answers.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Approval, type Below, type Operator, type Standing, deceit, inbox, isLink, look } from './approval';
 import { ask } from './api';
 import { DiffText, Differences, Seen, TextDiff } from './differ';
@@ -45,8 +45,7 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
   const wanted = found?.approvals.filter((one) => `${one.tool} ${one.caller} ${one.standing} ${one.arguments}`.toLowerCase().includes(text)) ?? [];
   const open = wanted.filter((one) => one.standing === 'pending');
   const over = wanted.filter((one) => one.standing !== 'pending').reverse();
-  // Nothing is chosen: what waits longest stands beside the list, where there is room.
-  const shown = what || (open[0]?.id ?? '');
+  const [shown, next] = usePinned(what, open[0]?.id ?? '');
   const one = found?.approvals.find((a) => a.id === shown);
   const other = found?.below.find((b) => b.id === what);
   const pinned = held.filter((pin) => nameOf(pin).toLowerCase().includes(text));
@@ -76,11 +75,30 @@ export function Approvals({ filter }: { filter: string }): JSX.Element {
         </section>
       ) : (
         <section class="detail one beside" aria-label={one ? 'The call that waits longest' : 'How approvals work'}>
-          {one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : <Explained />}
+          {shown !== '' && one?.standing !== 'pending' && <Settled onNext={next} />}
+          {one ? <One key={one.id} one={one} ahead={found?.ahead ?? 0} /> : shown === '' && <Explained />}
         </section>
       )}
     </div>
   );
+}
+
+/** The call that stands beside the list after a choice of nobody: `kept` as long as there is one, so that no call takes the place of another. */
+export function pinned(chosen: string, kept: string, first: string): string {
+  return chosen === '' && kept === '' ? first : chosen === '' ? kept : '';
+}
+
+/** The call that is shown, and a way on to the one that waits longest. */
+function usePinned(chosen: string, first: string): [string, () => void] {
+  const kept = useRef('');
+  const [, draw] = useState(0);
+  kept.current = pinned(chosen, kept.current, first);
+  return [chosen || kept.current, () => ((kept.current = ''), draw((count) => count + 1))];
+}
+
+/** In place of a call that somebody read when it was settled elsewhere. */
+function Settled({ onNext }: { onNext: () => void }): JSX.Element {
+  return <p class="note" role="status">The call that stood here is settled or has expired. <button type="button" onClick={onNext}>Show the next call</button></p>;
 }
 
 /** What the view is for, while nothing waits. */
@@ -90,7 +108,7 @@ function Explained(): JSX.Element {
     <>
       <header><h2>{asks.length > 0 ? 'Calls wait here for a person' : 'No call waits for a person yet'}</h2></header>
       <p>{asks.length > 0 ? `This gate holds calls of ${counted(asks.length, 'server')} until somebody approves: ${asks.slice(0, 6).map((mount) => mount.name).join(', ')}${asks.length > 6 ? ' …' : ''}.` : 'The configuration names no call that needs an approval. These lines in banyan.toml hold every call that can not be undone:'}</p>
-      {asks.length === 0 && <pre tabIndex={0} role="region" aria-label="What to write into banyan.toml">{'[gate]\nmode = "irreversible"'}</pre>}
+      {asks.length === 0 && <pre tabIndex={0} role="region" aria-label="What to write into banyan.toml">{'[approvals]\nmode = "irreversible"'}</pre>}
       <p class="dim">A waiting call is shown with all of its arguments. A passkey signs exactly what is shown, and the call goes out once. A denial goes to the caller with its reason.</p>
       <p class="row"><a class="button" href={write('approvals', 'operators')}>Who may approve</a> <a class="button" href={write('approvals', 'grants')}>Grants</a></p>
     </>

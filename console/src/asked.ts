@@ -1,6 +1,6 @@
 // What a view asks of the gate for as long as it is shown, where the gate tells nobody by itself.
 import { useCallback, useEffect, useState } from 'preact/hooks';
-import { ask } from './api';
+import { asText } from './api';
 
 export interface Asked<T> {
   value: T | null;
@@ -8,12 +8,12 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** What `path` answers (an empty one is not asked); asked again every so many seconds while somebody looks, and whenever `again` is called. */
-export function useAsked<T>(path: string, every = 0): Asked<T> {
+/** What `path` answers (an empty one is not asked); read by `read`, which stays the same; asked again every so many seconds while somebody looks, and whenever `again` is called. */
+export function useAsked<T>(path: string, every = 0, read: (text: string) => T = (text) => JSON.parse(text) as T): Asked<T> {
   const [found, set] = useState<{ of: string; value: T | null; why: string | null }>({ of: path, value: null, why: null });
   const again = useCallback(() => {
     if (path === '') return;
-    ask<T>('GET', path).then(
+    asText('GET', path).then(read).then(
       (value) => set({ of: path, value, why: null }),
       (error: Error) => set((old) => ({ of: path, value: old.of === path ? old.value : null, why: error.message })),
     );

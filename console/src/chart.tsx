@@ -13,6 +13,8 @@ export interface Series {
   color: string;
   as: 'bars' | 'line';
   values: (number | null)[];
+  /** What the legend says, where a bar stands on others. */
+  told?: (number | null)[];
 }
 
 interface ChartProps {
@@ -57,7 +59,7 @@ export function Chart({ title, times, series, says, summary, height = HEIGHT }: 
         <p class="legend">
           {now !== null && <span class="dim number">{clockOf(times[now] ?? 0, stepOf(times) < 60)}</span>}
           {series.map((one) => {
-            const value = now === null ? null : one.values[now];
+            const value = now === null ? null : (one.told ?? one.values)[now];
             return <span key={one.label}><i class={one.color} aria-hidden="true" /> {one.label}{value !== null && value !== undefined && <b class="number"> {says(value)}</b>}</span>;
           })}
         </p>
@@ -79,7 +81,8 @@ function options(element: HTMLElement, size: { width: number; height: number }, 
   const bars = uPlot.paths.bars?.({ size: [0.72, 22], align: 1, radius: 0.15 });
   return {
     ...size,
-    padding: [8, 0, 0, 0],
+    // Half a label has room beside and above the last line.
+    padding: [10, 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     hooks: { setCursor: [(plot) => at(plot.cursor.idx ?? null)] },
@@ -87,7 +90,7 @@ function options(element: HTMLElement, size: { width: number; height: number }, 
     scales: { x: { time: true, range: (plot, from, to) => [from, to + stepOf(plot.data[0])] }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1) * 1.1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 28, space: 80, values: (_, splits) => splits.map((at) => clockOf(at, (splits[1] ?? 0) - (splits[0] ?? 0) < 60)) },
-      { ...axis, size: 56, gap: 8, space: size.height < LOW ? 20 : 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
+      { ...axis, size: 64, gap: 8, space: size.height < LOW ? 20 : 36, values: (_, splits) => splits.map((value) => (value === 0 ? '0' : says(value))) },
     ],
     series: [
       {},

@@ -1,4 +1,5 @@
 // What is other in one call's arguments than in another's, value by value. Both are JSON; nothing is left out.
+import { pieces } from './json';
 
 export interface Difference {
   path: string;
@@ -6,15 +7,55 @@ export interface Difference {
   after?: string;
 }
 
-/** Every single value of a JSON text by its path, as JSON. */
+/** A step of a path as people read it, in quotes where it would be taken for two. */
+function stepped(path: string, key: string | number): string {
+  if (typeof key === 'number') return `${path}[${key}]`;
+  if (!/^[^.[\]"\s]+$/.test(key)) return `${path}[${JSON.stringify(key)}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+/** An object or a list that is being read: where it stands, and the key or the number of its next value. */
+interface Level {
+  path: string;
+  next: string | number;
+  isEmpty: boolean;
+}
+
+/** Every single value of a JSON text by its path, as JSON. Numbers keep their digits; no two values share a path. */
 export function flat(json: string): Map<string, string> {
+  JSON.parse(json);
   const found = new Map<string, string>();
-  const visit = (value: unknown, path: string): void => {
-    if (value !== null && typeof value === 'object' && Object.keys(value).length > 0) {
-      for (const [key, inner] of Object.entries(value)) visit(inner, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key);
-    } else found.set(path, JSON.stringify(value));
+  const levels: Level[] = [];
+  const here = (): string => {
+    const level = levels.at(-1);
+    return level ? stepped(level.path, level.next) : '';
   };
-  visit(JSON.parse(json), '');
+  const keep = (path: string, value: string): void => {
+    let free = path;
+    for (let again = 2; found.has(free); again += 1) free = `${path} (${again})`;
+    found.set(free, value);
+  };
+  const mark = (c: string): void => {
+    const level = levels.at(-1);
+    if (c === '{' || c === '[') {
+      const path = here();
+      if (level) level.isEmpty = false;
+      levels.push({ path, next: c === '[' ? 0 : '', isEmpty: true });
+    } else if (c === ',' && typeof level?.next === 'number') level.next += 1;
+    else if (level && (c === '}' || c === ']')) {
+      levels.pop();
+      if (level.isEmpty) keep(level.path, c === '}' ? '{}' : '[]');
+    }
+  };
+  for (const { kind, text } of pieces(json)) {
+    const level = levels.at(-1);
+    if (kind === 'mark') [...text].forEach(mark);
+    else if (kind === 'key' && level) level.next = JSON.parse(text) as string;
+    else {
+      if (level) level.isEmpty = false;
+      keep(here(), kind === 'text' ? JSON.stringify(JSON.parse(text)) : text);
+    }
+  }
   return found;
 }
 
@@ -26,7 +67,7 @@ export function differences(before: string, after: string): Difference[] {
     if (was === is) return [];
     return [{ path, ...(was === undefined ? {} : { before: was }), ...(is === undefined ? {} : { after: is }) }];
   });
-  // What JavaScript takes for the same, numbers of many digits for instance, is not said to be.
+  // Texts of the same values, with other escapes for instance, are not said to be the same.
   return found.length === 0 && before !== after ? [{ path: '', before, after }] : found;
 }
 

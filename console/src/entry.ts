@@ -53,12 +53,15 @@ export function told(entry: Entry): string {
 }
 
 const GOOD = /^(done|approved|released|registered)/;
+/** Calls that were refused because their server was away: errors of that server. */
+export const AWAY = /^refused: (subserver_unreachable|tool_degraded)$/;
 const OPEN = /^(|intended|asked)$/;
 
 export function look(entry: Entry): State {
   const outcome = entry.outcome ?? '';
   if (/^(gap|broke_here)$/.test(entry.event)) return 'degraded';
   if (entry.outcome === undefined) return OPEN.test(entry.event.replace(/^approval_/, '')) ? 'starting' : 'ready';
+  if (entry.event === 'refused') return AWAY.test(outcome) ? 'failed' : 'degraded';
   if (GOOD.test(outcome) || entry.event === 'changed') return 'ready';
   return /^(cancelled|unknown|timed_out)/.test(outcome) ? 'degraded' : 'failed';
 }
@@ -100,6 +103,25 @@ export function joined(some: Entry[], others: Entry[]): Entry[] {
   return [...known.values()];
 }
 
+/** Entries that a page of the record holds at most. */
+export const HELD = 4000;
+
+/** A list without holes that has taken in the newest page of `size`. Where more came at once than a page holds, it begins anew. */
+export function newest(entries: Entry[], old: Entry[], size: number): { entries: Entry[]; isCut: boolean; isNew: boolean } {
+  const first = old[0];
+  if (!first || (entries[0] && placeOf(first) === placeOf(entries[0]))) return { entries: first ? old : entries, isCut: false, isNew: false };
+  const known = new Set(old.map(placeOf));
+  if (entries.length >= size && !entries.some((entry) => known.has(placeOf(entry)))) return { entries, isCut: true, isNew: true };
+  const all = joined(entries, old);
+  return { entries: all.slice(0, HELD), isCut: all.length > HELD, isNew: false };
+}
+
+/** The newest first, of several pages of at most `size`: only as far down as each of them reaches. */
+export function merged(pages: Entry[][], size: number): Entry[] {
+  const floor = pages.reduce((most, page) => (page.length >= size ? Math.max(most, page.at(-1)?.time ?? 0) : most), 0);
+  return joined([], pages.flat()).filter((entry) => entry.time >= floor).sort((a, b) => b.time - a.time || b.seq - a.seq);
+}
+
 /** A line of the record for people: a call with its beginning and its end, or refusals of one kind that follow each other. */
 export interface Row {
   entry: Entry;
@@ -131,19 +153,21 @@ export interface Bars {
   times: number[];
   good: number[];
   bad: number[];
+  refused: number[];
 }
 
 /** How many calls began in each of `steps` equal steps between the first and the last entry. */
 export function histogram(rows: Row[], steps: number): Bars {
   const all = rows.filter(({ entry }) => ['called', 'ended', 'intended', 'refused'].includes(entry.event));
-  const [from, to] = [Math.min(...all.map(({ entry }) => entry.time)), Math.max(...all.map(({ entry }) => entry.time))];
-  if (all.length === 0) return { times: [], good: [], bad: [] };
+  const bars: Bars = { times: [], good: [], bad: [], refused: [] };
+  if (all.length === 0) return bars;
+  let [from, to] = [Infinity, -Infinity];
+  for (const { entry } of all) [from, to] = [Math.min(from, entry.time), Math.max(to, entry.time)];
   const width = Math.max(1e6, (to - from + 1) / steps);
-  const bars: Bars = { times: [], good: [], bad: [] };
-  for (let i = 0; i < steps; i += 1) (bars.times.push((from + i * width) / 1e6), bars.good.push(0), bars.bad.push(0));
+  for (let i = 0; i < steps; i += 1) (bars.times.push((from + i * width) / 1e6), bars.good.push(0), bars.bad.push(0), bars.refused.push(0));
   for (const { entry, count } of all) {
     const at = Math.min(steps - 1, Math.floor((entry.time - from) / width));
-    const into = look(entry) === 'failed' ? bars.bad : bars.good;
+    const into = look(entry) === 'failed' ? bars.bad : entry.event === 'refused' ? bars.refused : bars.good;
     into[at] = (into[at] ?? 0) + count;
   }
   return bars;

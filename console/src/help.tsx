@@ -6,7 +6,9 @@ import type { State } from './shapes';
 
 const MOVES: [string, string][] = [
   ['↑ ↓ or j k', 'move'],
-  ['← → or h l', 'close or open what is below a gate'],
+  ['← → or h l', 'from what is behind a gate to the gate, and back'],
+  ['home end', 'the first, the last'],
+  ['+ - 0', 'zoom the topology'],
   ['esc', 'one step back'],
   ['ctrl ⏎', 'call the tool whose arguments are being written'],
 ];

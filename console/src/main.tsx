@@ -3,6 +3,7 @@ import { render } from 'preact';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Approval, followApprovals, inbox, waiting } from './approval';
+import { Boundary } from './boundary';
 import { devices, followDevices, unconfirmed } from './devices';
 import { follow, gate, signIn, signOut, want } from './gate';
 import { Help } from './help';
@@ -92,7 +93,7 @@ function Console(): JSX.Element {
         </div>
         <Standing />
         {status && <Troubles status={status} />}
-        {isShown ? view.show({ filter, states }) : <Instead view={view} name={at.view} />}
+        {isShown ? <Boundary of={`${at.view}/${at.what}`}>{view.show({ filter, states })}</Boundary> : <Instead view={view} name={at.view} />}
       </main>
       {isHelp && <Help bindings={bindings} onClose={() => setHelp(false)} />}
     </>

@@ -9,9 +9,10 @@ import { Copy, Glyph, Said } from './parts';
 import { heldOf, pins } from './pins';
 import { go, write } from './route';
 import type { Mount, State } from './shapes';
+import { ERRORS } from './search';
 import { useNow, useStore } from './store';
 import { clock, counted, duration, millis, short } from './text';
-import { type Call, type Named, type Step, type Traffic, rate, share, useTraffic, wider } from './traffic';
+import { type Call, type Named, type Step, type Traffic, health, rate, share, useTraffic, wider } from './traffic';
 import { troubles } from './trouble';
 
 /** Steps of ten seconds in a bar of the chart. */
@@ -43,7 +44,6 @@ function Figures({ traffic }: { traffic: Traffic | null }): JSX.Element {
   const { status } = useStore(gate);
   const open = waiting(useStore(inbox));
   const mounts = status?.mounts ?? [];
-  const bad = mounts.filter((one) => one.state === 'failed' || one.state === 'degraded').length;
   const flight = mounts.reduce((sum, one) => sum + one.in_flight, 0);
   const most = spentMost(status?.budgets ?? []);
   const whole = traffic?.whole;
@@ -52,15 +52,32 @@ function Figures({ traffic }: { traffic: Traffic | null }): JSX.Element {
       {whole && traffic && (
         <>
           <Figure name="Calls" value={short(whole.calls)} more={`${rate(lately(traffic), traffic.lately_seconds)} now, ${flight} in flight`} to={write('record')} />
-          <Figure name="Errors" value={share(whole.failed, whole.calls - whole.refused)} more={`${counted(whole.failed, 'error')}, ${short(whole.refused)} refused`} state={whole.failed === 0 ? 'ready' : whole.failed * 20 > whole.calls ? 'failed' : 'degraded'} to={write('record', 'outcome:error')} />
+          <Figure name="Errors" value={share(whole.failed, whole.calls)} more={`${counted(whole.failed, 'error')}, ${short(whole.refused)} refused`} state={health(whole.calls, whole.failed)} to={status?.audit ? write('record', `outcome:${ERRORS}`) : write('servers')} />
           <Figure name="Latency" value={whole.p50_ms === undefined ? '–' : millis(whole.p50_ms)} more={whole.p95_ms === undefined ? 'no call has left' : `median; 95 % below ${millis(whole.p95_ms)}`} to={write('servers')} />
         </>
       )}
-      <Figure name="Servers" value={`${mounts.length - bad} / ${mounts.length}`} more={bad === 0 ? `${counted(mounts.reduce((sum, one) => sum + one.tools, 0), 'tool')}, none in trouble` : `${bad} in trouble`} state={bad === 0 ? 'ready' : 'failed'} to={write('servers')} />
+      <Figure name="Servers" {...standing(mounts)} to={write('servers')} />
       {traffic && <Figure name="Waiting" value={String(open)} more={open === 0 ? 'no call waits for a person' : `${counted(open, 'call')} for a person`} {...(open > 0 ? { state: 'degraded' as const } : {})} to={write('approvals')} />}
       {(status?.budgets ?? []).length > 0 && <Figure name="Budgets" value={`${most} %`} more="of the fullest is spent" {...(most >= 80 ? { state: most >= 100 ? ('failed' as const) : ('degraded' as const) } : {})} to={write('policy')} />}
     </dl>
   );
+}
+
+/** How servers stand, in a number and in words: a server that is being started is not ready. */
+export function standing(mounts: Mount[]): { value: string; more: string; state: State } {
+  const of = (...states: State[]): number => mounts.filter((one) => states.includes(one.state)).length;
+  const [bad, starting] = [of('failed', 'degraded'), of('starting')];
+  const words = [bad > 0 && `${bad} in trouble`, starting > 0 && `${starting} starting`].filter(Boolean);
+  const tools = counted(mounts.reduce((sum, one) => sum + one.tools, 0), 'tool');
+  return { value: `${of('ready')} / ${mounts.length}`, more: words.length > 0 ? words.join(', ') : `${tools}, none in trouble`, state: bad > 0 ? 'failed' : starting > 0 ? 'starting' : 'ready' };
+}
+
+/** What is said where nothing needs a person. */
+export function calm(mounts: Mount[], isOwner: boolean): string {
+  const starting = mounts.filter((one) => one.state === 'starting').length;
+  if (mounts.length === 0) return isOwner ? 'No server is mounted.' : 'This gate shows you no server.';
+  if (starting > 0) return `${counted(starting, 'server')} ${starting === 1 ? 'is' : 'are'} being started. No server has failed.`;
+  return isOwner ? 'Every server answers, and nothing waits for a person.' : 'Every server that you may use answers.';
 }
 
 function lately(traffic: Traffic): number {
@@ -84,6 +101,7 @@ function Charts({ traffic }: { traffic: Traffic }): JSX.Element {
     const of = (pick: (step: Step) => number | null): (number | null)[] => steps.map(pick);
     const calls: Series[] = [
       { label: 'calls', color: 'accent', as: 'bars', values: of((step) => step.calls) },
+      { label: 'refused', color: 'degraded', as: 'bars', values: of((step) => (step.refused ? step.refused + step.failed : null)), told: of((step) => step.refused) },
       { label: 'failed', color: 'failed', as: 'bars', values: of((step) => step.failed || null) },
     ];
     const latency: Series[] = [
@@ -95,7 +113,7 @@ function Charts({ traffic }: { traffic: Traffic }): JSX.Element {
   const { whole } = traffic;
   return (
     <div class="charts">
-      <Chart title="Calls a minute" times={times} series={calls} says={(value) => short(Math.round(value))} summary={`${counted(whole.calls, 'call')} within the hour, at most ${worst} a minute, ${whole.failed} failed`} />
+      <Chart title="Calls a minute" times={times} series={calls} says={(value) => short(Math.round(value))} summary={`${counted(whole.calls, 'call')} within the hour, at most ${worst} a minute, ${whole.failed} failed, ${whole.refused} refused`} />
       <Chart title="Latency" times={times} series={latency} says={millis} summary={whole.p50_ms === undefined ? 'No call has left.' : `Median ${millis(whole.p50_ms)}, 95 % of the calls below ${millis(whole.p95_ms ?? whole.p50_ms)}`} />
     </div>
   );
@@ -139,17 +157,25 @@ interface Concern {
   to: string;
 }
 
-/** What needs a person, the worst first. */
-function concerns(mounts: Mount[], now: number, open: { tool: string; caller: string; id: string; expires: number }[], ahead: number): Concern[] {
-  const servers = mounts.filter((one) => one.state === 'failed' || one.state === 'degraded').sort((a, b) => (a.state === b.state ? b.since - a.since : a.state === 'failed' ? -1 : 1));
-  return [
-    ...open.map((one): Concern => ({ key: one.id, state: 'degraded', what: one.tool, why: `${one.caller} waits for approval, ${duration(one.expires - now - ahead)} left`, to: write('approvals', one.id) })),
-    ...servers.map((one): Concern => ({ key: one.name, state: one.state, what: one.name, why: one.error?.split('\n')[0] ?? `${one.state} for ${duration(now - one.since)}`, to: write('servers', one.name) })),
-  ];
+/** Waiting calls that are named one by one. */
+const NAMED = 2;
+
+/** What needs a person, the worst first. Waiting calls beyond the first two are one line, so that they hide nothing. */
+export function concerns(mounts: Mount[], now: number, open: { tool: string; caller: string; id: string; expires: number }[], ahead: number): Concern[] {
+  const of = (state: State): Concern[] => {
+    const servers = mounts.filter((one) => one.state === state).sort((a, b) => b.since - a.since);
+    return servers.map((one) => ({ key: one.name, state, what: one.name, why: one.error?.split('\n')[0] ?? `${state} for ${duration(now - one.since)}`, to: write('servers', one.name) }));
+  };
+  const rest = open.length - NAMED;
+  const waiting = open.slice(0, NAMED).map((one): Concern => ({ key: one.id, state: 'degraded', what: one.tool, why: `${one.caller} waits for approval, ${duration(one.expires - now - ahead)} left`, to: write('approvals', one.id) }));
+  if (rest > 0) waiting.push({ key: '@waiting', state: 'degraded', what: counted(rest, 'more call'), why: 'waiting for approval', to: write('approvals') });
+  // Servers leave room for what waits.
+  const failed = of('failed');
+  return [...failed.slice(0, LISTED - waiting.length), ...waiting, ...failed.slice(LISTED - waiting.length), ...of('degraded')];
 }
 
 function Attention(): JSX.Element {
-  const { status, below } = useStore(gate);
+  const { status, below, signedIn } = useStore(gate);
   const found = useStore(inbox);
   const held = heldOf(useStore(pins));
   const now = useNow();
@@ -167,7 +193,7 @@ function Attention(): JSX.Element {
     <section class="panel" aria-label="Needs attention">
       <header><h2>Needs attention</h2>{all.length > LISTED && <a href={write('servers')}>all {all.length}</a>}</header>
       {all.length === 0 ? (
-        <p class="fine"><Glyph state="ready" /> {isWhole ? 'Every server answers, and nothing waits for a person.' : 'Servers are fine. The trouble of the gate itself stands above.'}</p>
+        <p class="fine"><Glyph state={status?.mounts.some((one) => one.state === 'starting') ? 'starting' : 'ready'} /> {isWhole ? calm(status?.mounts ?? [], signedIn) : 'Servers are fine. The trouble of the gate itself stands above.'}</p>
       ) : (
         <ul class="plain concerns">
           {all.slice(0, LISTED).map((one) => (
@@ -200,16 +226,18 @@ function Busiest({ title, of, to, empty }: { title: string; of: Named[]; to: (na
 
 function Live({ calls }: { calls: Call[] }): JSX.Element {
   const now = useNow();
+  const { status } = useStore(gate);
+  const to = (one: Call): [string, string] | null => (one.outcome === 'held' ? ['approvals', ''] : status?.audit ? ['record', `call:${one.call}`] : null);
   return (
     <section class="panel live" aria-label="Latest calls">
-      <header><h2>Latest calls</h2><a href={write('record')}>the record</a></header>
+      <header><h2>Latest calls</h2>{status?.audit && <a href={write('record')}>the record</a>}</header>
       <table class="servers calls">
         <thead><tr><th scope="col">When</th><th scope="col">Tool</th><th scope="col" class="wide">Caller</th><th scope="col">Outcome</th><th scope="col" class="number">Took</th></tr></thead>
         <tbody>
-          {calls.slice(0, LIVE).map((one) => (
-            <tr key={one.call} class="fresh" onClick={() => go('record', `call:${one.call}`)}>
+          {calls.slice(0, LIVE).map((one) => ({ one, at: to(one) })).map(({ one, at }) => (
+            <tr key={one.call} class="fresh" onClick={() => at && go(...at)}>
               <td class="number">{clock(Math.floor(one.began / 1e6), now)}</td>
-              <td class="cut name"><a href={write('record', `call:${one.call}`)}>{one.route}</a></td>
+              <td class="cut name">{at ? <a href={write(...at)}>{one.route}</a> : one.route}</td>
               <td class="cut wide">{one.caller}</td>
               <td class={`state ${outcomeState(one)}`}><Glyph state={outcomeState(one)} /> {one.outcome.replace('_', ' ')}</td>
               <td class="number">{millis(one.took_us / 1000)}</td>
@@ -223,6 +251,6 @@ function Live({ calls }: { calls: Call[] }): JSX.Element {
 
 export function outcomeState(one: Call): State {
   if (one.failed) return 'failed';
-  return one.refused || one.outcome === 'cancelled' ? 'degraded' : 'ready';
+  return one.outcome === 'held' ? 'starting' : one.refused || one.outcome === 'cancelled' ? 'degraded' : 'ready';
 }
 

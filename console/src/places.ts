@@ -76,7 +76,8 @@ function makeMount(make: (id: string, label: string, state: State, isGate: boole
 }
 
 function grouped(servers: Place[]): Group[] {
-  const isBad = (place: Place): boolean => place.state !== 'ready';
+  // A server that is being started is in no trouble.
+  const isBad = (place: Place): boolean => place.state === 'failed' || place.state === 'degraded';
   const isGate = (place: Place): boolean => place.isGate && place.inside.length > 0;
   const groups: Group[] = [
     { id: 'trouble', title: 'Needs attention', places: servers.filter((one) => isBad(one) && !isGate(one)) },

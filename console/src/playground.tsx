@@ -82,7 +82,7 @@ export function Playground({ tool, owner }: { tool: Tool; owner: boolean }): JSX
       <Way tool={tool.tool.dotted} owner={owner} />
       <details>
         <summary>Definition, as its server wrote it</summary>
-        <Json text={JSON.stringify(definition)} label="Definition" />
+        <Json text={tool.written} label="Definition" />
       </details>
     </>
   );

@@ -1,13 +1,13 @@
 // The record: who called what and what was decided, found by who, what, when and how it ended, and proved.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ask } from './api';
 import { Chart, type Series } from './chart';
-import { type Entry, type Row, histogram, joined, look, placeOf, rowsOf, says, told } from './entry';
+import { AWAY, type Entry, HELD, type Row, histogram, joined, look, merged, newest, placeOf, rowsOf, says, told } from './entry';
 import { gate, tools as toolRows } from './gate';
 import { Close, Facts, Glyph, Json } from './parts';
 import { go, route, write } from './route';
-import { NOTHING, Search, type Wanted, meant } from './search';
+import { ERRORS, NOTHING, Search, type Wanted, meant } from './search';
 import { useNow, useStore } from './store';
 import { counted, instant, millis } from './text';
 import { Badge, Timeline, useRelated } from './timeline';
@@ -33,6 +33,14 @@ function asked(wanted: Wanted, until: number | null, by: 'id' | 'trace'): string
 
 /** Entries of a search; ids of approvals and of traces look alike, so that the one is looked for after the other. */
 async function page(search: Wanted, until: number | null): Promise<Entry[]> {
+  if (search.outcome === ERRORS) {
+    const pages = await Promise.all(['error', 'tool_error', 'timed_out', 'unknown', 'refused'].map((outcome) => single({ ...search, outcome }, until)));
+    return merged(pages, PAGE).filter((entry) => entry.event !== 'refused' || AWAY.test(entry.outcome ?? ''));
+  }
+  return single(search, until);
+}
+
+async function single(search: Wanted, until: number | null): Promise<Entry[]> {
   const of = async (by: 'id' | 'trace'): Promise<Entry[]> => (await ask<{ entries: Entry[] }>('GET', asked(search, until, by))).entries;
   const entries = await of('id');
   return entries.length === 0 && search.id.trim() ? of('trace') : entries;
@@ -46,14 +54,26 @@ export function Record({ filter }: { filter: string }): JSX.Element {
   const [isLive, setLive] = useState(true);
   const [why, setWhy] = useState<string | null>(null);
   const lost = useLink(what);
+  const [note, setNote] = useState<string | null>(null);
+  const turn = useRef(0);
   const isEmpty = why?.includes('nothing was recorded yet') ?? false;
   const search = (next: Wanted, older: Entry[] = []): void => {
     setWanted(next);
+    if (older.length === 0) setNote(null);
+    // The answer to a search that was left is no answer to the next one.
+    const mine = (turn.current += 1);
     // The last one may share its microsecond with others.
     const until = older.length > 0 ? (older.at(-1)?.time ?? 0) + 1 : null;
     page(next, until).then(
-      (entries) => (setFound(joined(older, entries)), setMore(entries.length === PAGE), setWhy(null)),
-      (error: Error) => setWhy(error.message),
+      (entries) => {
+        if (mine !== turn.current) return;
+        const all = joined(older, entries);
+        setFound(all.slice(0, HELD));
+        setMore(all.length < HELD && hasMore(next, entries));
+        setNote(all.length >= HELD ? `The list holds ${HELD} entries. A search by time shows older ones.` : null);
+        setWhy(null);
+      },
+      (error: Error) => mine === turn.current && setWhy(error.message),
     );
   };
   useEffect(() => search(wanted), []);
@@ -66,7 +86,17 @@ export function Record({ filter }: { filter: string }): JSX.Element {
     if (!isLive) return undefined;
     const timer = setInterval(() => {
       if (document.visibilityState !== 'visible') return;
-      page(wanted, null).then((entries) => (setWhy(null), setFound((old) => newest(entries, old))), () => undefined);
+      const mine = turn.current;
+      page(wanted, null).then((entries) => {
+        if (mine !== turn.current) return;
+        setWhy(null);
+        setFound((old) => {
+          const next = newest(entries, old ?? [], PAGE);
+          if (next.isCut) setMore(true);
+          if (next.isNew) setNote('More entries came at once than a page holds. The list begins anew; older entries follow below.');
+          return next.entries;
+        });
+      }, () => undefined);
     }, FOLLOW);
     return () => clearInterval(timer);
   }, [isLive, wanted]);
@@ -78,6 +108,7 @@ export function Record({ filter }: { filter: string }): JSX.Element {
       <div class="found">
         <Search wanted={wanted} onSearch={(next) => (meant(what) && go('record'), search(next))} isLive={isLive} onLive={setLive} />
         {(lost ?? (isEmpty ? null : why)) && <p class="error notice" role="alert">{lost ?? why}</p>}
+        {note && <p class="notice" role="status">{note}</p>}
         {rows.length > 0 && <Histogram rows={rows} />}
         <Rows rows={rows} what={what} more={isMore ? () => search(wanted, found ?? []) : null} isThere={found !== null || isEmpty} isFiltered={text !== '' || wanted !== NOTHING} />
       </div>
@@ -86,11 +117,9 @@ export function Record({ filter }: { filter: string }): JSX.Element {
   );
 }
 
-/** What was found before with what is new in front; the same list where nothing is. */
-function newest(entries: Entry[], old: Entry[] | null): Entry[] {
-  const first = old?.[0];
-  if (first && entries[0] && placeOf(first) === placeOf(entries[0])) return old;
-  return joined(entries, old ?? []);
+/** Whether there may be older entries: of several searches, as long as they give anything. */
+function hasMore(search: Wanted, entries: Entry[]): boolean {
+  return search.outcome === ERRORS ? entries.length > 1 : entries.length === PAGE;
 }
 
 /** Looks for what a link from elsewhere names, and opens the newest of it; why nothing was found. */
@@ -105,7 +134,7 @@ function useLink(what: string): string | null {
       const { entries: [first] } = await ask<{ entries: Entry[] }>('GET', `/-/audit?${kind === 'trace' ? 'trace' : 'id'}=${encodeURIComponent(id)}&limit=1`);
       if (isLeft) return;
       if (first) return go('record', placeOf(first));
-      setLost(`The record knows nothing of ${id}.`);
+      setLost(kind === 'call' ? `The record has no entry of the call ${id}. A held call is recorded when it leaves, and refusals of a flood are counted together.` : `The record knows nothing of ${id}.`);
       if (tries > 1) setTimeout(() => isLeft || begin(tries - 1), 1000);
     };
     const begin = (tries: number): void => void find(tries).catch((error: Error) => setLost(error.message));
@@ -126,10 +155,11 @@ function nameOf({ entry, begun }: Row, key: 'principal' | 'route'): string {
 function Histogram({ rows }: { rows: Row[] }): JSX.Element {
   const bars = useMemo(() => histogram(rows, BARS), [rows]);
   const series: Series[] = useMemo(() => [
-    { label: 'calls', color: 'accent', as: 'bars', values: bars.good.map((good, i) => good + (bars.bad[i] ?? 0)) },
-    { label: 'failed or refused', color: 'failed', as: 'bars', values: bars.bad.map((bad) => bad || null) },
+    { label: 'calls', color: 'accent', as: 'bars', values: bars.good.map((good, i) => good + (bars.bad[i] ?? 0) + (bars.refused[i] ?? 0)) },
+    { label: 'refused', color: 'degraded', as: 'bars', values: bars.refused.map((refused, i) => (refused ? refused + (bars.bad[i] ?? 0) : null)), told: bars.refused },
+    { label: 'failed', color: 'failed', as: 'bars', values: bars.bad.map((bad) => bad || null) },
   ], [bars]);
-  const bad = bars.bad.reduce((sum, one) => sum + one, 0);
+  const bad = [...bars.bad, ...bars.refused].reduce((sum, one) => sum + one, 0);
   return <Chart title="Calls in time" height={92} times={bars.times} series={series} says={(value) => String(Math.round(value))} summary={`${counted(rows.length, 'line')} of the record in time, ${bad} of them failed or refused`} />;
 }
 

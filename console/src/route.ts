@@ -10,7 +10,16 @@ export function parse(hash: string): Route {
   // A link that signs in names no view.
   if (hash.startsWith('#code=')) return { view: 'overview', what: '' };
   const [view = '', ...rest] = hash.replace(/^#\/?/, '').split('/');
-  return { view: view || 'overview', what: decodeURIComponent(rest.join('/')) };
+  return { view: view || 'overview', what: decoded(rest.join('/')) };
+}
+
+/** A text of an address; the text itself where it is no encoding of anything. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function write(view: string, what = ''): string {

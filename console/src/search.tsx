@@ -19,7 +19,9 @@ export const NOTHING: Wanted = { principal: '', route: '', event: '', outcome: '
 
 const SINCE: [string, number][] = [['any time', 0], ['last hour', 3600], ['last day', 86_400], ['last week', 604_800]];
 const KINDS = ['called', 'intended', 'ended', 'refused', 'approval_asked', 'approval_decided', 'registration', 'changed', 'started', 'stopped', 'gap', 'broke_here'];
-const OUTCOMES = ['done', 'tool_error', 'error', 'timed_out', 'cancelled', 'unknown', 'released', 'denied', 'expired'];
+/** Every kind of error: of tools, of servers, and time that ran out. */
+export const ERRORS = 'any_error';
+const OUTCOMES = ['done', ERRORS, 'tool_error', 'error', 'timed_out', 'cancelled', 'unknown', 'released', 'denied', 'expired'];
 const NAMES: [keyof Wanted, string][] = [['principal', 'caller'], ['route', 'tool'], ['id', 'id'], ['event', 'kind'], ['outcome', 'outcome'], ['since', 'time']];
 
 /** The search that an address names: `who:NAME`, `tool:NAME` or `outcome:WORD`. */

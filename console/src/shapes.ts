@@ -156,6 +156,8 @@ export interface Definition {
 export interface Tool {
   tool: ToolRow;
   definition: Definition;
+  /** The definition as it is written. */
+  written: string;
 }
 
 export interface Hop {

@@ -1,10 +1,11 @@
 // Every tool, found by its name, its server or what it says of itself; and the playground of one.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { ask } from './api';
+import { asText } from './api';
 import { fetchTools, gate, tools as toolRows } from './gate';
 import { Close } from './parts';
 import { Playground } from './playground';
+import { members } from './json';
 import { go, route, write } from './route';
 import type { Tool, ToolRow } from './shapes';
 import { useStore } from './store';
@@ -147,7 +148,7 @@ function One({ name }: { name: string }): JSX.Element {
   const { signedIn } = useStore(gate);
   const rows = useStore(toolRows);
   useEffect(() => {
-    ask<Tool>('GET', `/-/tools/${encodeURIComponent(name)}`).then(
+    asText('GET', `/-/tools/${encodeURIComponent(name)}`).then((text): Tool => ({ ...(JSON.parse(text) as Tool), written: members(text).get('definition') ?? '' })).then(
       (found) => (setTool(found), setWhy(null)),
       (error: Error) => setWhy(error.message),
     );

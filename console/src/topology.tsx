@@ -171,7 +171,7 @@ function Cluster({ group, look, selected, level }: { group: Group; look: string;
 
 /** A gate, open, with what is behind it. */
 function Container({ place, look, selected, level }: { place: Place; look: string; selected: string; level: number }): JSX.Element {
-  const bad = place.inside.filter((one) => one.state !== 'ready').length;
+  const bad = place.inside.filter((one) => one.state === 'failed' || one.state === 'degraded').length;
   return (
     <div class={`container ${place.state}`} data-spot={place.id}>
       <div id={`node-${place.id}`} class={`lid ${place.state} ${place.mount ? 'server' : 'below'}`} role="treeitem" aria-level={level} aria-expanded="true" aria-selected={place.id === selected} onClick={() => go('tree', place.id)}>
@@ -199,12 +199,21 @@ function Tile({ place, look, isSelected, level }: { place: Place; look: string; 
       onClick={() => go('tree', place.id)}
       title={place.id}
     >
-      <Glyph state={place.state} /> <span class="name">{place.label}</span>
+      <Glyph state={place.state} /> <Ends text={place.label} />
       {look !== 'tiny' && <Meta place={place} isLarge={look === 'large'} />}
       {look !== 'tiny' && mount && <Extra place={place} />}
       {place.calls > 0 && <i class={`load ${tone(place.calls, place.failed)}`} aria-hidden="true" />}
     </div>
   );
+}
+
+/** Characters at the end of a name that are never cut: names of a family differ there. */
+const END = 6;
+
+/** A name that is shortened before its end. */
+function Ends({ text }: { text: string }): JSX.Element {
+  if (text.length <= 2 * END) return <span class="name">{text}</span>;
+  return <span class="name ends"><span>{text.slice(0, -END)}</span><span>{text.slice(-END)}</span></span>;
 }
 
 function Meta({ place, isLarge }: { place: Place; isLarge: boolean }): JSX.Element | null {

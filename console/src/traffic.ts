@@ -1,6 +1,8 @@
 // Calls of the last hour as the gate counts them, and what the views make of them. Asks for them while somebody looks.
 import { useAsked } from './asked';
 import { gate } from './gate';
+import { tone } from './places';
+import type { State } from './shapes';
 import { useStore } from './store';
 
 export interface Step {
@@ -70,6 +72,12 @@ export function share(part: number, of: number): string {
   if (part === 0 || of === 0) return '0 %';
   const percent = (100 * part) / of;
   return percent < 0.1 ? '< 0.1 %' : percent < 10 ? `${percent.toFixed(1)} %` : `${Math.round(percent)} %`;
+}
+
+/** How an hour of calls looks: one error in a hundred calls is some, one in twenty is many. */
+export function health(calls: number, failed: number): State {
+  const found = tone(calls, failed);
+  return found === 'many' ? 'failed' : found === 'some' ? 'degraded' : 'ready';
 }
 
 /** Calls a minute. */

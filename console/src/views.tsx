@@ -45,7 +45,7 @@ export const VIEWS: View[] = [
   { name: 'offers', title: 'Prompts', key: 'e', purpose: 'Prompts and resources that servers offer beside tools.', isThere: () => gate.value.signedIn, show: (props) => <OffersView {...props} /> },
   {
     name: 'approvals', title: 'Approvals', key: 'a', purpose: 'Calls that wait for a person. A passkey signs exactly what is shown.', isThere: () => gate.value.signedIn && inbox.value !== null,
-    missing: 'This gate holds no call. A section `[gate]` in banyan.toml makes it wait for people.', action: () => <a class="button" href={write('approvals', 'operators')}>Approvers</a>, show: (props) => <Approvals {...props} />,
+    missing: 'This gate holds no call. A section `[approvals]` in banyan.toml makes it wait for people.', action: () => <a class="button" href={write('approvals', 'operators')}>Approvers</a>, show: (props) => <Approvals {...props} />,
   },
   {
     name: 'devices', title: 'Changes', key: 'c', purpose: 'Changes of network devices. An unconfirmed change goes back by itself.', isThere: () => gate.value.signedIn && devices.value !== null,

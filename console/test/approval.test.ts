@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Approval, deceit, isLink, waiting } from '../src/approval';
-import { differences, visible } from '../src/difference';
+import { differences, flat, visible } from '../src/difference';
 import { type Statement, type Terms, patterns, untrue } from '../src/grant';
 import { base64url, bytes, hex, sha256 } from '../src/passkey';
 
@@ -78,8 +78,16 @@ describe('what differs', () => {
     expect(differences('{"a":1}', '{"a":1}')).toEqual([]);
   });
   it('is never called the same where the texts are not', () => {
-    const [before, after] = ['{"n":12345678901234567890}', '{"n":12345678901234567891}'];
-    expect(differences(before, after)).toEqual([{ path: '', before, after }]);
+    const [before, after] = ['{"n":12345678901234567890,"m":1}', '{"n":12345678901234567891,"m":2}'];
+    expect(differences(before, after)).toEqual([{ path: 'n', before: '12345678901234567890', after: '12345678901234567891' }, { path: 'm', before: '1', after: '2' }]);
+    expect(differences('{"n":1}', '{"n":1.0}').map((one) => one.path)).toEqual(['n']);
+    const [plain, escaped] = ['{"a":"x"}', '{"a":"\\u0078"}'];
+    expect(differences(plain, escaped)).toEqual([{ path: '', before: plain, after: escaped }]);
+  });
+  it('keeps places apart that look alike', () => {
+    const paths = ['{"a.b":1}', '{"a":{"b":1}}', '{"a":[1]}', '{"a":{"0":1}}', '{"a[0]":1}', '{"":1}', '{"a":1,"a":2}'].map((json) => [...flat(json).keys()].join(' '));
+    expect(paths).toEqual(['["a.b"]', 'a.b', 'a[0]', 'a.0', '["a[0]"]', '[""]', 'a a (2)']);
+    expect(differences('{"a.b":1,"a":{"b":2}}', '{"a.b":9,"a":{"b":2}}')).toEqual([{ path: '["a.b"]', before: '1', after: '9' }]);
   });
   it('can be seen where characters can not', () => {
     expect(visible('a\u200bb\u202ec\n').map((part) => (part.is ? part.text : `<${part.text}>`)).join('')).toBe('a<U+200B>b<U+202E>c\n');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { lines, texts, words } from '../src/difference';
-import { type Entry, histogram, joined, relatives, rowsOf, spans, told } from '../src/entry';
+import { type Entry, histogram, joined, relatives, rowsOf, spans, told, HELD, look, merged, newest } from '../src/entry';
 import { meant } from '../src/search';
 
 const of = (seq: number, event: string, more: Partial<Entry> = {}): Entry => ({ chain: 1, seq, time: 1000 + seq * 10, event, ...more });
@@ -67,8 +67,30 @@ test('a histogram holds every call once', () => {
   const rows = rowsOf([of(90, 'called', { outcome: 'tool_error' }), of(50, 'refused', { outcome: 'refused: x', count: 3 }), of(10, 'called', { outcome: 'done' }), of(1, 'started')]);
   const bars = histogram(rows, 4);
   const sum = (all: number[]): number => all.reduce((one, other) => one + other, 0);
-  expect([sum(bars.good), sum(bars.bad), bars.times.length]).toEqual([1, 4, 4]);
+  expect([sum(bars.good), sum(bars.bad), sum(bars.refused), bars.times.length]).toEqual([1, 1, 3, 4]);
   expect(histogram([], 4).times).toEqual([]);
+});
+
+test('a refusal looks the same everywhere, and a server that was away is an error', () => {
+  expect([of(1, 'refused', { outcome: 'refused: budget' }), of(1, 'refused', { outcome: 'refused: subserver_unreachable' })].map(look)).toEqual(['degraded', 'failed']);
+});
+
+test('a histogram takes as many rows as there are', () => {
+  const rows = Array.from({ length: 200_000 }, (_, seq) => ({ entry: of(seq, 'called', { outcome: 'done' }), count: 1 }));
+  expect(histogram(rows, 4).good.reduce((sum, one) => sum + one, 0)).toBe(200_000);
+});
+
+test('a followed list has no hole and a bound', () => {
+  const list = (from: number, to: number): Entry[] => Array.from({ length: from - to }, (_, i) => of(from - i, 'called'));
+  const same = list(10, 0);
+  expect(newest(list(10, 8), same, 2).entries).toBe(same);
+  expect(newest(list(12, 8), list(10, 0), 4)).toMatchObject({ isCut: false, isNew: false, entries: { length: 12 } });
+  expect(newest(list(30, 26), list(10, 0), 4)).toMatchObject({ isCut: true, isNew: true, entries: { length: 4 } });
+  expect(newest(list(HELD + 2, HELD), list(HELD, 0), 4)).toMatchObject({ isCut: true, isNew: false, entries: { length: HELD } });
+});
+
+test('pages of several searches are one list, as far as each reaches', () => {
+  expect(merged([[of(9, 'called'), of(7, 'called')], [of(8, 'called'), of(2, 'called')], [of(1, 'called')]], 2).map((entry) => entry.seq)).toEqual([9, 8, 7]);
 });
 
 test('an address may name a search', () => {

@@ -18,6 +18,10 @@ describe('the topology', () => {
     expect(names(seen)).toEqual([GATE, 'c', 'b', 'b.x', 'b.x.deep', 'b.y', 'a']);
     expect(ordered(seen).map((one) => one.level)).toEqual([1, 2, 2, 3, 4, 3, 2]);
   });
+  it('takes a server that is being started for no trouble', () => {
+    const seen = picture(status([mount('a', { state: 'starting' }), mount('b', { state: 'failed' })]), [], [], wanted());
+    expect(seen.groups.map((group) => [group.id, group.places.map((one) => one.id)])).toEqual([['trouble', ['b']], ['servers', ['a']]]);
+  });
   it('puts what is in trouble behind a gate first within that gate', () => {
     expect(names(picture(three, [node('b.fine'), node('b.lost', true)], [], wanted()))).toEqual([GATE, 'c', 'b', 'b.lost', 'b.fine', 'a']);
   });

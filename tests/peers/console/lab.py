@@ -19,12 +19,21 @@ TOOLS = [
 ]
 
 
+# The second is written as no server should, and as the gate passes it on.
+PROMPTS = [
+    {"name": "review", "description": "Reviews a change.", "arguments": [{"name": "diff", "required": True, "description": "The change."}]},
+    {"name": "odd", "description": 7, "arguments": [None]},
+]
+
+
 def answer(method, params):
     if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "lab", "version": "1"}}
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "prompts": {}}, "serverInfo": {"name": "lab", "version": "1"}}
     if method == "tools/list":
         other = Path(sys.argv[1] + ".description")
         return {"tools": [{**TOOLS[0], "description": other.read_text()}, *TOOLS[1:]] if other.exists() else TOOLS}
+    if method == "prompts/list":
+        return {"prompts": PROMPTS}
     if method == "tools/call" and params["name"] == "add":
         given = params["arguments"]
         total = given["a"] + given["b"] * (-1 if given.get("sign") == "minus" else 1)

@@ -25,7 +25,7 @@ function approval(over = {}) {
 async function play(page, shown, sent) {
   const json = (route, value) => route.fulfill({ contentType: 'application/json', body: JSON.stringify(value) });
   const rp = { id: 'localhost', name: 'Banyan' };
-  await answering(page, /\/-\/approvals\?all=true$/, (route) => json(route, { now: Math.floor(Date.now() / 1000), approvals: [shown.approval], below: [] }));
+  await answering(page, /\/-\/approvals\?all=true$/, (route) => json(route, { now: Math.floor(Date.now() / 1000), approvals: [shown.approval, ...(shown.others ?? [])], below: [] }));
   await answering(page, '**/-/approvals/**', async (route) => {
     const request = route.request();
     const what = new URL(request.url()).pathname.split('/').at(-1);
@@ -97,7 +97,28 @@ export async function signing(page, home) {
   await one.getByLabel('Why not').fill('not on a Friday');
   await one.getByRole('button', { name: 'Deny' }).click();
   check('a no goes with its reason', await until(() => sent.deny?.reason === 'not on a Friday') && await until(async () => /Somebody said no[\s\S]*not on a Friday/.test(await one.innerText())), sent.deny);
+  await inboxed(page, home, shown);
   // Last, because the authenticator goes with any session of the debugger that ends.
   check('axe finds nothing in the inbox', (await axe(page)).length === 0, await axe(page));
   await page.unrouteAll();
+}
+
+/** A list of several calls: no line covers another, and a call that is read is not swapped for the next one. */
+async function inboxed(page, home, shown) {
+  shown.approval = approval({ id: 'first', expires: shown.approval.expires });
+  shown.others = [approval({ id: 'second', tool: 'files.move' }), approval({ id: 'third', tool: 'files.copy' })];
+  await page.goto(`${home}#/approvals`);
+  await page.reload();
+  const lines = page.locator('.inbox .canvas li');
+  check('every call that waits has a line', await until(async () => (await lines.count()) === 3));
+  const boxes = await lines.locator('a').evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => ({ top, bottom })));
+  check('no line covers another', boxes.every((one, i) => i === 0 || one.top >= boxes[i - 1].bottom - 1), boxes);
+  const one = page.locator('.one');
+  check('the one that waits longest stands beside them', await until(async () => /files\.delete/.test(await one.innerText())));
+  shown.approval = { ...shown.approval, standing: 'expired' };
+  check('it stays when it is settled, and says so', await until(async () => /settled or has expired[^]*files\.delete/.test(await one.innerText())) && (await one.getByRole('button', { name: 'Approve' }).count()) === 0, await one.innerText());
+  await one.getByRole('button', { name: 'Show the next call' }).click();
+  check('the next one comes by a press', await until(async () => /^files\.move/.test(await one.innerText())), await one.innerText());
+  const mono = await one.locator('pre').first().evaluate((element) => getComputedStyle(element).fontVariantLigatures);
+  check('what is signed is drawn character by character', mono === 'none', mono);
 }

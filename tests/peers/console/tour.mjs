@@ -246,6 +246,12 @@ await part('the overview', async () => {
   check('a call is there a moment later, without a reload', call.status === 200 && await until(async () => (await latest.locator('tbody tr').count()) === Math.min(before + 1, 10)), call);
   await latest.getByRole('link', { name: 'lab.add' }).first().click();
   check('and leads to its entry in the record', await until(() => /#\/record\/\d+%2F\d+$/.test(page.url())), page.url());
+  await page.goto(`${HOME}#/overview`);
+  await figures.getByRole('link', { name: 'Errors' }).click();
+  const found = page.locator('table.entries tbody tr');
+  check('the errors are a press away, those of tools among them', await until(async () => /outcome:any_error|outcome%3Aany_error/.test(page.url()) && /lab\.fail/.test((await found.allInnerTexts()).join())), await page.locator('main').innerText());
+  const mono = await page.evaluate(() => [...document.querySelectorAll('main *')].filter((one) => /mono/i.test(getComputedStyle(one).fontFamily) && getComputedStyle(one).fontVariantLigatures !== 'none').length);
+  check('no two characters are drawn as another', mono === 0, String(mono));
   check('a guest is refused the numbers', (await inPage('/-/overview')).status === 403);
 });
 
@@ -267,15 +273,33 @@ await part('the record', async () => {
 
 await part('prompts and resources', async () => {
   await page.goto(`${HOME}#/offers`);
-  check('that there are none is said', await until(async () => /0 prompts, 0 resources[^]*appear here with the first/.test(await page.locator('main').innerText())), await page.locator('main').innerText());
-  const offers = { prompts: [{ server: 'lab', name: 'lab.review', definition: { name: 'review', description: 'Reviews a change.', arguments: [{ name: 'diff', required: true, description: 'The change.' }] } }], resources: [{ server: 'lab', uri: 'file:///notes.md', template: false, definition: { name: 'notes', mimeType: 'text/markdown' } }], left_out: 0 };
+  check('prompts of real servers stand there', await until(async () => /4 prompts, 0 resources/.test(await page.locator('main').innerText())), await page.locator('main').innerText());
+  await page.locator('.names').getByText('lab.review').click();
+  check('each with its arguments', await until(async () => /lab\.review[^]*Reviews a change[^]*diff \*[^]*The change/.test(await page.locator('.one').innerText())));
+  await page.locator('.names').getByText('lab.odd').click();
+  check('one that is written oddly is shown, as it is written', await until(async () => (await page.locator('.one h2').innerText()) === 'lab.odd') && /"arguments": \[\s*null\s*\]/.test(await page.locator('.one pre.json').textContent()), await page.locator('main').innerText());
+  check('with no fault of axe', (await axe(page)).length === 0, await axe(page));
+  const offers = { prompts: [], resources: [{ server: 'lab', uri: 'file:///notes.md', template: false, definition: { name: 'notes', mimeType: 'text/markdown' } }], left_out: 0 };
   const honest = await answering(page, '**/-/offers', (route) => route.fulfill({ contentType: 'application/json', body: JSON.stringify(offers) }));
+  await page.goto(`${HOME}#/offers`);
   await page.reload();
-  check('a prompt stands there with its arguments', await until(async () => /lab\.review[^]*Reviews a change[^]*diff \*[^]*The change/.test(await page.locator('.one').innerText())));
   await page.locator('.names').getByText('file:///notes.md').click();
   check('a resource with its type', await until(async () => /resource of lab[^]*text\/markdown/.test(await page.locator('.one').innerText())));
-  check('with no fault of axe', (await axe(page)).length === 0, await axe(page));
   await honest();
+});
+
+await part('a view that can not be drawn', async () => {
+  const honest = await answering(page, '**/-/overview', (route) => route.fulfill({ contentType: 'application/json', body: '{"whole":7}' }));
+  await page.goto(`${HOME}#/overview`);
+  await page.reload();
+  const alert = page.getByText('This view can not be shown');
+  check('says so, and the rest of the page is there', await until(async () => (await alert.count()) === 1) && (await page.locator('.views a').count()) > 5, await page.locator('body').innerText());
+  await honest();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  check('and comes back', await until(async () => (await alert.count()) === 0 && (await page.locator('.figures').count()) === 1));
+  await page.goto(`${HOME}#/tools/%E0%A4%A`);
+  await page.reload();
+  check('a malformed address leads to a page', await until(async () => (await page.locator('h1').innerText()) === 'Tools'), await page.locator('body').innerText());
 });
 
 await part('no silent state', async () => {
@@ -338,6 +362,25 @@ await part('a topology of 3, 30 and 300 servers', async () => {
     await honest();
     await deep();
   }
+});
+
+await part('servers that start, and names of a family', async () => {
+  const one = JSON.parse((await inPage('/-/status')).text);
+  const mounts = Array.from({ length: 100 }, (_, i) => ({ ...one.mounts[0], name: `a-long-common-prefix-${String(i).padStart(3, '0')}`, state: i === 0 ? 'starting' : 'ready', error: null }));
+  const body = `event: snapshot\nid: 1\ndata: ${JSON.stringify({ ...one, mounts })}\n\n`;
+  const honest = await answering(page, '**/-/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
+  await page.goto(`${HOME}#/tree`);
+  await page.reload();
+  await until(async () => (await page.locator('.card.server').count()) === 100);
+  const ends = await page.locator('.card.server').evaluateAll((cards) => cards.map((card) => {
+    const end = card.querySelector('.ends > :last-child');
+    return end && end.getBoundingClientRect().right <= card.getBoundingClientRect().right ? end.textContent : '';
+  }));
+  check('the ends of their names are seen, and differ', new Set(ends).size === 100 && !ends.includes(''), ends.slice(0, 3));
+  check('a server that starts needs no attention', (await page.locator('.cluster.trouble').count()) === 0);
+  await page.goto(`${HOME}#/overview`);
+  check('and is not ready', await until(async () => /Servers\s+99 \/ 100\s[^]*1 starting/.test(await page.locator('.figures').innerText())), await page.locator('.figures').innerText());
+  await honest();
 });
 
 await part('a thousand servers', async () => {

@@ -13,9 +13,10 @@ use door::reply::Payload;
 
 /// Files by name: the beginning of the content's digest, and the content, compressed by gzip.
 static FILES: LazyLock<BTreeMap<&'static str, Asset>> = LazyLock::new(|| {
-    let gzipped: [(&str, &[u8]); 6] = [
+    let gzipped: [(&str, &[u8]); 7] = [
         ("app.css", include_bytes!("../../../../console/dist/app.css.gz")),
         ("app.js", include_bytes!("../../../../console/dist/app.js.gz")),
+        ("fonts.txt", include_bytes!("../../../../console/dist/fonts.txt.gz")),
         ("icon.svg", include_bytes!("../../../../console/dist/icon.svg.gz")),
         ("index.html", include_bytes!("../../../../console/dist/index.html.gz")),
         ("inter.woff2", include_bytes!("../../../../console/dist/inter.woff2.gz")),
@@ -97,6 +98,7 @@ fn kind(name: &str) -> &'static str {
         Some("css") => "text/css; charset=utf-8",
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
+        Some("txt") => "text/plain; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
