@@ -297,9 +297,9 @@ await part('a view that can not be drawn', async () => {
   await honest();
   await page.getByRole('button', { name: 'Try again' }).click();
   check('and comes back', await until(async () => (await alert.count()) === 0 && (await page.locator('.figures').count()) === 1));
-  await page.goto(`${HOME}#/tools/%E0%A4%A`);
+  await page.goto(`${HOME}#/servers/%E0%A4%A`);
   await page.reload();
-  check('a malformed address leads to a page', await until(async () => (await page.locator('h1').innerText()) === 'Tools'), await page.locator('body').innerText());
+  check('a malformed address leads to a page', await until(async () => (await page.locator('h1').innerText()) === 'Servers'), await page.locator('body').innerText());
 });
 
 await part('no silent state', async () => {
