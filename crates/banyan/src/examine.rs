@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use config::resolved::{Config, Join, Mount, Parent, Process, Remote, Transport};
 use config::secret::{Piece, SecretRef, SystemSources};
+use runtime::tls::Connector;
 use serde::Serialize;
+use stub::settings::StubSettings;
 
 use crate::port;
 use crate::program::{self, MissingProgram};
@@ -101,10 +103,20 @@ pub(crate) fn programs<'a>(mounts: impl Iterator<Item = &'a Mount>) -> Vec<Findi
             Transport::Http(remote) | Transport::Sse(remote) => {
                 secrets(&subject, remote_secrets(remote).filter(|secret| !asks_keyring(secret)))
             }
-            Transport::Family(_) => Vec::new(),
+            Transport::Family(family) => family.settings::<StubSettings>().map(|part| part_at_broker(&subject, part)).unwrap_or_default(),
         }
     });
     findings.collect()
+}
+
+/// Examines the files and variables of a part behind a broker.
+fn part_at_broker(subject: &str, part: &StubSettings) -> Vec<Finding> {
+    let Some(broker) = &part.broker else { return Vec::new() };
+    let mut findings = secrets(subject, broker.password.iter().filter(|secret| !asks_keyring(secret)));
+    if let Some(why) = broker.authority.as_ref().and_then(|file| Connector::with_extra_roots(Some(file.clone())).verifier().err()) {
+        findings.push(Finding::problem(subject, stub::broker::unusable(&why), "correct `mqtt.authority`"));
+    }
+    findings
 }
 
 fn asks_keyring(secret: &SecretRef) -> bool {
@@ -142,7 +154,10 @@ fn server(mount: &Mount, attempt: Option<Attempt>) -> Vec<Finding> {
             let place = tried.and_then(Result::ok).unwrap_or_default();
             (findings, format!("{place} takes connections; the server there was not asked"))
         }
-        Transport::Family(family) => (Vec::new(), family.description()),
+        Transport::Family(family) => {
+            let findings = family.settings::<StubSettings>().map(|part| part_at_broker(&subject, part)).unwrap_or_default();
+            (findings, family.description())
+        }
     };
     if findings.is_empty() {
         findings.push(Finding::ok(subject, good));

@@ -21,8 +21,8 @@ use crate::table::PartTable;
 
 pub use self::outcome::{CallEnd, NeverRan, Unknown};
 pub use self::terms::{Order, PartStanding, PartStep, SessionSettings, WireTally};
-use self::wire::PartWire;
 pub use self::wire::{Content, Profile};
+use self::wire::{PartSignal, PartWire};
 
 /// Tries of a repeatable call, at most.
 pub const MOST_TRIES: u8 = 3;
@@ -71,7 +71,7 @@ pub struct PartSession {
     seq: u8,
     /// The number follows one that the part has told, or has taken.
     is_numbered: bool,
-    /// Number of the last heartbeat to a part with a table.
+    /// Number of the last heartbeat.
     beats: u8,
     /// Mark of the part's last start.
     boot: Option<u8>,
@@ -165,9 +165,14 @@ impl PartSession {
         for heard in heard {
             self.hear(heard, now);
         }
-        if self.babble >= MOST_BABBLE {
-            self.stand(PartStanding::Babbling);
-        }
+        self.weigh();
+    }
+
+    /// Takes news of an answer too long for the owner of the wire.
+    pub fn received_overlong(&mut self, seq: u8, now: Duration) {
+        self.heard = now;
+        self.hear(PartSignal::Answer { seq, outcome: CallEnd::TooLong }, now);
+        self.weigh();
     }
 
     /// Lets time pass: everything due by `now` happens.
@@ -245,6 +250,13 @@ impl PartSession {
         Duration::from_micros(bits / u64::from(self.settings.speed.max(1)))
     }
 
+    /// Gives up a babbling part.
+    fn weigh(&mut self) {
+        if self.babble >= MOST_BABBLE {
+            self.stand(PartStanding::Babbling);
+        }
+    }
+
     fn unanswered(&mut self, flight: Flight, seq: u8, now: Duration) {
         if flight.order.is_repeatable && flight.tries < MOST_TRIES {
             self.tally.repeated = self.tally.repeated.saturating_add(1);
@@ -319,10 +331,10 @@ impl PartSession {
     }
 
     fn beat(&mut self, misses: u8, now: Duration) {
-        // A part with a table counts calls alone: numbers that heartbeats used up would make the next call look like a late one.
-        let seq = if self.wire.lists_tools() { self.next_beat() } else { self.next_seq() };
+        // Heartbeats count by themselves: numbers of calls that they used up would make a late call look like a new one.
+        let seq = self.next_beat();
         let bytes = self.wire.heartbeat(seq, now);
-        let patience = self.wire_time(bytes.len()).saturating_mul(4).saturating_add(GRACE);
+        let patience = patience(self.wire_time(self.wire.beat_bytes(bytes.len())), Duration::ZERO);
         self.steps.push_back(PartStep::Send(bytes));
         self.phase = PartTurn::Beating { seq, misses, due: add(now, patience) };
         self.note_sending(now);

@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use config::secret::{SecretRef, Sources};
-use runtime::tls::{Connector, Io, Security, Target};
+use runtime::clock;
+use runtime::tls::{ConnectError, Connector, Io, RootsError, Security, Target};
 use stub_proto::mqtt::{self, Greeting, KEEP_ALIVE, Packet, PacketError, PacketReader};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -44,6 +45,15 @@ pub struct BrokerGround {
     pub sources: Arc<dyn Sources>,
 }
 
+/// Text of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BrokerText {
+    /// A message of profile B, or nonsense for a conversation.
+    Message(Vec<u8>),
+    /// An answer that is longer than a message may be.
+    Overlong { seq: u8 },
+}
+
 /// A connection with the part's topic subscribed.
 pub struct BrokerWire {
     io: Io,
@@ -54,8 +64,12 @@ pub struct BrokerWire {
     owed: Vec<u8>,
     request: String,
     response: String,
-    /// Silence after which the broker is told that the gate is here.
+    /// Time without a packet of the gate after which the broker is told that the gate is here: whatever the broker sends meanwhile does not count.
     rest: Duration,
+    /// Moment of the last packet of the gate.
+    sent: Instant,
+    /// Moment of a ping since which the broker has sent nothing.
+    pinged: Option<Instant>,
 }
 
 impl BrokerWire {
@@ -65,10 +79,11 @@ impl BrokerWire {
         let connector = own.unwrap_or_else(|| Arc::clone(&ground.connector));
         let security = if settings.is_tls { Security::TlsUnnamed } else { Security::Plain };
         let target = Target { host: &settings.host, port: settings.port, security };
-        let io = connector.connect(target, CONNECT).await.map_err(|error| error.to_string())?;
+        let io = connector.connect(target, CONNECT).await.map_err(|error| unconnected(&error))?;
         let rest = Duration::from_secs(KEEP_ALIVE.into()) / 2;
         let (request, response) = (format!("{}/req", settings.topic), format!("{}/rsp", settings.topic));
-        let mut wire = Self { io, reader: PacketReader::default(), packets: VecDeque::new(), owed: Vec::new(), request, response, rest };
+        let (reader, packets, sent) = (PacketReader::default(), VecDeque::new(), clock::now());
+        let mut wire = Self { io, reader, packets, owed: Vec::new(), request, response, rest, sent, pinged: None };
         let password = password(settings, ground).await?;
         let entered = tokio::time::timeout(CONNECT, wire.enter(settings, password.as_deref()));
         entered.await.map_err(|_| "the broker does not answer: does it speak MQTT 5, at this port?".to_owned())??;
@@ -106,13 +121,17 @@ impl BrokerWire {
     }
 
     /// Waits for a message of the part. Loses nothing where the caller stops waiting.
-    pub async fn read(&mut self) -> io::Result<Vec<u8>> {
+    pub async fn read(&mut self) -> io::Result<BrokerText> {
         loop {
             match self.packet().await? {
                 // What the broker had retained is from some time before, and no answer to anything.
                 Packet::Message { is_retained: true, .. } | Packet::Pong => {}
                 Packet::Message { topic, payload, .. } if topic == self.response => {
-                    return Ok(text::from_part(&payload).unwrap_or_else(|| NO_MESSAGE.to_vec()));
+                    return Ok(match (text::from_part(&payload), text::overlong(&payload)) {
+                        (Some(message), _) => BrokerText::Message(message),
+                        (None, Some(seq)) => BrokerText::Overlong { seq },
+                        (None, None) => BrokerText::Message(NO_MESSAGE.to_vec()),
+                    });
                 }
                 Packet::Message { .. } => {}
                 other @ (Packet::Accepted { .. } | Packet::Subscribed { .. } | Packet::Goodbye { .. }) => {
@@ -137,24 +156,26 @@ impl BrokerWire {
     }
 
     async fn packet(&mut self) -> io::Result<Packet> {
-        let mut is_pinged = false;
         loop {
             if let Some(packet) = self.packets.pop_front() {
                 return Ok(packet);
             }
             self.settle().await?;
             let mut buffer = [0; READ];
-            match tokio::time::timeout(self.rest, self.io.read(&mut buffer)).await {
+            let since = self.pinged.map_or(self.sent, |pinged| pinged.min(self.sent));
+            let left = self.rest.saturating_sub(clock::now().saturating_duration_since(since));
+            match tokio::time::timeout(left, self.io.read(&mut buffer)).await {
                 Ok(Ok(0)) => return Err(io::Error::other("the broker has ended the connection")),
                 Ok(Ok(length)) => {
+                    self.pinged = None;
                     let bytes = buffer.get(..length).unwrap_or_default();
                     self.packets.extend(self.reader.push(bytes).map_err(|error| io::Error::other(explained(error)))?);
                 }
                 Ok(Err(error)) => return Err(error),
-                Err(_) if is_pinged => return Err(io::Error::other("the broker does not answer")),
+                Err(_) if self.pinged.is_some() => return Err(io::Error::other("the broker does not answer")),
                 Err(_) => {
-                    is_pinged = true;
                     self.owed.extend(mqtt::ping());
+                    self.pinged = Some(clock::now());
                 }
             }
         }
@@ -168,6 +189,7 @@ impl BrokerWire {
                 return Err(io::ErrorKind::WriteZero.into());
             }
             self.owed.drain(..length.min(self.owed.len()));
+            self.sent = clock::now();
         }
         self.io.flush().await
     }
@@ -181,11 +203,30 @@ async fn password(settings: &BrokerSettings, ground: &BrokerGround) -> Result<Op
     resolved.map(|secret| Some(secret.expose().to_owned())).map_err(|error| error.to_string())
 }
 
+/// Sentence for a connection that does not come about. A file that can't be used is that of the key.
+fn unconnected(error: &ConnectError) -> String {
+    if let ConnectError::Roots(error @ RootsError::File { .. }) = error {
+        return format!("{}: correct `mqtt.authority`", unusable(error));
+    }
+    error.to_string()
+}
+
+/// Sentence for an authority of a broker that can't be used.
+pub fn unusable(error: &RootsError) -> String {
+    match error {
+        RootsError::File { file, why } => format!("its `authority` {} can't be used ({why})", file.display()),
+        other @ RootsError::Platform { .. } => other.to_string(),
+    }
+}
+
 /// Sentence for a packet that ends a connection.
 fn refused(packet: &Packet) -> String {
     match packet {
         Packet::Accepted { reason: 0x86 | 0x87, .. } => "the broker refuses the user or the password".into(),
         Packet::Accepted { reason: 0x84, .. } => "the broker does not speak MQTT 5".into(),
+        Packet::Accepted { reason: 0x85, .. } => {
+            "the broker refuses the gate's name there, which is made of the topic: write a topic with fewer or other characters".into()
+        }
         Packet::Accepted { reason, .. } => format!("the broker refuses the connection (reason {reason:#04x})"),
         Packet::Goodbye { reason: 0x8e } => "another client has come under the same name: does another gate have this part as well?".into(),
         Packet::Goodbye { reason } => format!("the broker has ended the connection (reason {reason:#04x})"),

@@ -4,6 +4,7 @@
 
 pub mod broker;
 mod catalog;
+pub mod ends;
 pub mod line;
 mod part;
 pub mod places;

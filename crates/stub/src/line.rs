@@ -1,7 +1,6 @@
 //! The task that owns a port and the conversation on it. What is sent when, the conversation decides; names and JSON are not known here.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,10 +16,8 @@ use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
 
 use crate::places::{MOST_PLACES, PartPlace, PartPlaces};
 use crate::settings::StubSettings;
-use crate::wire::OpenWire;
+use crate::wire::{OpenWire, WireRead};
 
-/// Bytes that are read at once.
-const READ: usize = 512;
 /// Patience with a port that takes no bytes.
 const WRITE: Duration = Duration::from_secs(5);
 
@@ -90,7 +87,8 @@ impl PartLine {
             seed: runtime::random::bytes::<1>()[0],
         });
         let machine = PartMachine { session, began: clock::now() };
-        let driver = LineDriver { machine, wire, jobs: taken, news, ends: BTreeMap::new(), buffer: [0; READ] };
+        let buffer = vec![0; wire.most_read()];
+        let driver = LineDriver { machine, wire, jobs: taken, news, ends: BTreeMap::new(), buffer };
         tokio::spawn(async move {
             driver.run().await;
             drop(key);
@@ -180,11 +178,12 @@ struct LineDriver {
     jobs: mpsc::Receiver<LineJob>,
     news: watch::Sender<LineState>,
     ends: BTreeMap<u64, Waiter>,
-    buffer: [u8; READ],
+    buffer: Vec<u8>,
 }
 
 enum LineInput {
     Bytes(usize),
+    Overlong { seq: u8 },
     Job(LineJob),
 }
 
@@ -237,9 +236,10 @@ impl Driver for LineDriver {
     async fn next(&mut self) -> Result<LineInput, String> {
         tokio::select! {
             read = self.wire.read(&mut self.buffer) => match read {
-                Ok(0) => Err("the port was unplugged".into()),
-                Ok(length) => Ok(LineInput::Bytes(length)),
-                Err(error) => Err(lost(&error)),
+                Ok(WireRead::Bytes(0)) => Err("the port was unplugged".into()),
+                Ok(WireRead::Bytes(length)) => Ok(LineInput::Bytes(length)),
+                Ok(WireRead::Overlong { seq }) => Ok(LineInput::Overlong { seq }),
+                Err(error) => Err(self.wire.lost(&error)),
             },
             job = self.jobs.recv() => Ok(LineInput::Job(job.unwrap_or(LineJob::Close))),
         }
@@ -249,6 +249,7 @@ impl Driver for LineDriver {
         let since = self.machine.since(now);
         match input {
             LineInput::Bytes(length) => self.machine.session.received(self.buffer.get(..length).unwrap_or_default(), since),
+            LineInput::Overlong { seq } => self.machine.session.received_overlong(seq, since),
             LineInput::Job(LineJob::Call(order, waiter)) => {
                 self.ends.insert(order.id, waiter);
                 self.machine.session.call(order, since);
@@ -263,8 +264,8 @@ impl Driver for LineDriver {
         if let PartStep::Send(bytes) = &step {
             return match tokio::time::timeout(WRITE, self.wire.write_all(bytes)).await {
                 Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => Err(lost(&error)),
-                Err(_) => Err("the port takes no bytes".into()),
+                Ok(Err(error)) => Err(self.wire.lost(&error)),
+                Err(_) => Err(self.wire.stuck().into()),
             };
         }
         let standing = if let PartStep::Standing(standing) = &step { Some(*standing) } else { None };
@@ -285,7 +286,11 @@ fn silent(session: &PartSession) -> String {
         (0, true) => "is it plugged in, at this speed, and does its firmware run?",
         // Older firmware drops the question, and a question that counts could have a late call run again.
         (0, false) => "is it plugged in, at this speed, and does its firmware answer a heartbeat with the number 0 (docs/stubs.md)?",
-        _ => "the wire only brings back what is sent: are its two lines joined?",
+        (_, true) => "the wire only brings back what is sent: are its two lines joined?",
+        (_, false) => {
+            "the wire brings back what is sent: are its two lines joined? If all parts on it hear each other, does the firmware answer a \
+             heartbeat with the number 0 (docs/stubs.md)?"
+        }
     };
     format!("the part does not answer: {why}")
 }
@@ -294,10 +299,6 @@ fn babbling(tally: WireTally) -> String {
     let WireTally { noise, nonsense, stray, echoes, .. } = tally;
     let counted = format!("{noise} pieces of noise, {nonsense} messages without sense, {stray} that nobody asked for, {echoes} echoes");
     format!("nothing with sense comes from the part ({counted}): check the speed, the profile and the wire")
-}
-
-fn lost(error: &io::Error) -> String {
-    format!("the port is gone: {error}")
 }
 
 /// Waits until a part has answered. The error says why a line has ended instead.

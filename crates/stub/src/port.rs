@@ -19,16 +19,16 @@ const TURN: Duration = Duration::from_secs(10);
 
 /// Keys of ports: a changed configuration opens a port anew when the old connection has let go of the port.
 #[derive(Debug, Default)]
-pub struct PortKeys(Mutex<BTreeMap<PathBuf, Arc<Turnstile<()>>>>);
+pub struct PortKeys(Mutex<BTreeMap<String, Arc<Turnstile<()>>>>);
 
 impl PortKeys {
-    /// Waits for the key of a port, under whichever of its names. The error: another part keeps the port.
-    pub async fn key(&self, port: &str) -> io::Result<OwnedMutexGuard<()>> {
+    /// Waits for the key of a place. The error: another part keeps the place.
+    pub async fn key(&self, place: String) -> io::Result<OwnedMutexGuard<()>> {
         let key = {
             let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Ports whose key nobody holds or waits for are forgotten.
             keys.retain(|_, key| Arc::strong_count(key) > 1);
-            Arc::clone(keys.entry(canonical(port)).or_default())
+            Arc::clone(keys.entry(place).or_default())
         };
         let kept = || io::Error::new(io::ErrorKind::ResourceBusy, "another part of this gate has it, under this name or another");
         tokio::time::timeout(TURN, key.lock_owned()).await.map_err(|_| kept())
@@ -53,9 +53,14 @@ impl Drop for HeldPort {
     }
 }
 
-/// Name of a port behind all links; the given name for a port that is absent now.
-pub fn canonical(port: &str) -> PathBuf {
-    Path::new(port).canonicalize().unwrap_or_else(|_| port.into())
+/// Place of a port, under whichever of its names; the given name for a port that is absent now.
+pub fn place(port: &str) -> String {
+    Path::new(port).canonicalize().map_or_else(|_| port.to_owned(), |behind| behind.to_string_lossy().into_owned())
+}
+
+/// Place of a part at a broker. Topics are compared to the letter.
+pub fn place_at_broker(host: &str, port: u16, topic: &str) -> String {
+    format!("{host} {port} {topic}")
 }
 
 /// Opens a port raw, and for this program alone: eight bits, no parity, a stop bit, no flow control.

@@ -1,7 +1,8 @@
 //! The section `[stub.NAME]`: each mounts a part behind a wire under that name. Opens no port.
 
+mod broker;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,8 +21,7 @@ use stub_proto::frame::{AROUND, MOST_MESSAGE};
 use stub_proto::session::Profile;
 use stub_proto::table::{MOST_ARGUMENTS, ValueKind};
 
-use crate::broker::BrokerSettings;
-use crate::port;
+use self::broker::{StubMqttForm, refuse_one_port};
 use crate::settings::{StubSettings, StubTool, StubValue};
 
 /// Speed of a wire without a setting.
@@ -84,21 +84,6 @@ struct StubCanForm {
     extended: bool,
     /// Bits a second on the bus. Default: 500000.
     bit_rate: Option<u32>,
-}
-
-/// A part behind a broker of MQTT 5.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct StubMqttForm {
-    /// Topic of the part: it hears below `/req`, and answers below `/rsp`.
-    #[schemars(example = &"plant/valve")]
-    topic: At<String>,
-    /// Name of the gate at the broker.
-    user: Option<String>,
-    /// Password of that name, best as a reference such as `${env:NAME}`.
-    password: Option<At<String>>,
-    /// File with an authority of certificates (PEM), trusted for the broker beside those of this machine.
-    authority: Option<PathBuf>,
 }
 
 /// Profile of a part.
@@ -200,7 +185,7 @@ impl Stub {
             tools.push(tool.settings(called, self.profile, reading));
         }
         refuse_twice(&self.tool, reading);
-        let broker = self.broker(name, &tools, reading);
+        let broker = self.read_broker(name, &tools, reading);
         let profile = if broker.is_some() { Profile::Mqtt } else { self.profile(&tools, reading) };
         let heartbeat = reading.duration(self.heartbeat.as_ref()).unwrap_or(HEARTBEAT);
         let mut settings = StubSettings { port: self.port.get().clone(), broker, speed, profile, heartbeat, tools };
@@ -236,46 +221,6 @@ impl Stub {
             },
         };
         Profile::Fixed(FixedForm { width, most_payload })
-    }
-
-    /// Reads the broker. A port that is an address has a topic, and the reverse.
-    fn broker(&self, name: &At<String>, tools: &[StubTool], reading: &mut FileReading<'_>) -> Option<BrokerSettings> {
-        let address = brokers_address(self.port.get());
-        let (written, (is_tls, host, port)) = match (&self.mqtt, address) {
-            (None, None) => return None,
-            (Some(written), Some(address)) => (written, address),
-            (Some(_), None) => {
-                let flaw = Flaw::new(self.port.span(), "this is no address of a broker");
-                reading.refuse(flaw.help("write `mqtts://HOST:8883`, or `mqtt://HOST:1883` where the network is trusted"));
-                return None;
-            }
-            (None, Some(_)) => {
-                let flaw = Flaw::new(self.port.span(), "a part behind a broker has a topic");
-                reading.refuse(flaw.help("add `mqtt = { topic = \"plant/valve\" }`"));
-                return None;
-            }
-        };
-        let StubMqttForm { topic, user, password, authority } = written.get();
-        if self.profile == StubProfile::Table || self.can.is_some() || self.speed.is_some() {
-            let flaw = Flaw::new(written.span(), "a part behind a broker has no profile, no bus and no speed");
-            reading.refuse(flaw.help("leave `profile`, `can` and `speed` out"));
-        }
-        if !is_topic(topic.get()) {
-            let flaw = Flaw::new(topic.span(), "no part has this topic");
-            reading.refuse(flaw.help("write 1 to 200 characters without `+`, `#` and a `$` in front, as plant/valve"));
-        }
-        let has_bytes = |value: &StubValue| value.kind == ValueKind::Bytes;
-        if let Some(tool) = tools.iter().find(|tool| tool.arguments.iter().chain(&tool.results).any(has_bytes)) {
-            let flaw = Flaw::new(name.span(), format!("`{}` has `bytes`, and messages of MQTT are JSON", tool.name));
-            reading.refuse(flaw.help("make it `text`, here and in the part"));
-        }
-        if password.is_some() && user.is_none() {
-            reading.refuse(Flaw::new(written.span(), "a password has a `user`").help("write the gate's name at the broker"));
-        }
-        let place = format!("stub.{}.mqtt.password", name.get());
-        let password = password.as_ref().map(|password| reading.secret(password, &place));
-        let (topic, user, authority) = (topic.get().clone(), user.clone(), authority.clone());
-        Some(BrokerSettings { host, port, is_tls, topic, user, password, authority })
     }
 
     fn bus(&self, written: &At<StubCanForm>, reading: &mut FileReading<'_>) -> CanForm {
@@ -324,50 +269,6 @@ fn both_ways(settings: &StubSettings) -> Duration {
     };
     let bits = (bytes as u64).saturating_mul(10_000_000);
     Duration::from_micros(bits / u64::from(settings.wire_speed().max(1)))
-}
-
-/// Refuses two parts at one port, under whichever of its names.
-fn refuse_one_port(stubs: &BTreeMap<At<String>, Stub>, reading: &mut FileReading<'_>) {
-    let mut taken: BTreeMap<PathBuf, &str> = BTreeMap::new();
-    for (name, stub) in stubs {
-        let port = stub.port.get();
-        let place = match &stub.mqtt {
-            Some(mqtt) => PathBuf::from(format!("{port}/{}", mqtt.get().topic.get())),
-            None => port::canonical(port),
-        };
-        if let Some(other) = taken.insert(place, name.get()) {
-            let flaw = Flaw::new(name.span(), format!("`{other}` has the port {port} as well"));
-            let help = if stub.mqtt.is_some() {
-                "give each part a topic of its own"
-            } else {
-                "give each part a port of its own; two names may lead to one port"
-            };
-            reading.refuse(flaw.help(help));
-        }
-    }
-}
-
-/// Splits the address of a broker: protected by TLS, host, port.
-fn brokers_address(port: &str) -> Option<(bool, String, u16)> {
-    let (is_tls, rest) = match (port.strip_prefix("mqtts://"), port.strip_prefix("mqtt://")) {
-        (Some(rest), _) => (true, rest),
-        (None, Some(rest)) => (false, rest),
-        (None, None) => return None,
-    };
-    let usual = if is_tls { 8883 } else { 1883 };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let (host, port) = match rest.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
-        _ => (rest, usual),
-    };
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let is_host = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:_".contains(&byte));
-    is_host.then(|| (is_tls, host.to_owned(), port))
-}
-
-fn is_topic(topic: &str) -> bool {
-    let is_wild = topic.contains(|letter: char| "+#".contains(letter) || letter.is_control());
-    (1..=200).contains(&topic.len()) && !is_wild && !topic.starts_with('$')
 }
 
 fn refuse_twice(tools: &BTreeMap<At<String>, StubToolForm>, reading: &mut FileReading<'_>) {

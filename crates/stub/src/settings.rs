@@ -9,6 +9,7 @@ use stub_proto::session::{MOST_TRIES, Profile, patience};
 use stub_proto::table::{TableRow, ValueKind};
 
 use crate::broker::BrokerSettings;
+use crate::port;
 
 /// Bits a second of a broker, as an allowance for networks without a wire: a quarter of a second for a message of either side.
 const BROKER_SPEED: u32 = 10_000;
@@ -90,7 +91,10 @@ impl StubSettings {
 
     /// Place of the part, which nobody else may have: its port, or the topic of a broker.
     pub fn place(&self) -> String {
-        self.broker.as_ref().map_or_else(|| self.port.clone(), |broker| format!("{}/{}", self.port, broker.topic))
+        match &self.broker {
+            Some(broker) => port::place_at_broker(&broker.host, broker.port, &broker.topic),
+            None => port::place(&self.port),
+        }
     }
 
     /// Word for the wire in the annotations of tools (`x-mcpax-transport`).

@@ -5,8 +5,10 @@ use stub_proto::cbor::Value;
 use stub_proto::message::{PartMessage, TablePage};
 use stub_proto::table::{PartTable, TableRow, ValueKind};
 
-/// Bytes of a text for a part, at most: 255 of CBOR, each as an escape of six, with the names of all members.
+/// Bytes of a text for a part or from a part, at most: 255 of CBOR, each as an escape of six, with the names of all members.
 pub const MOST_TEXT: usize = 2048;
+/// Bytes of CBOR that such a text makes, at most: a float of three letters and a comma takes five.
+pub const MOST_MADE: usize = 2 * MOST_TEXT;
 
 /// Writes a message of the gate. `None`: the message is none, or holds bytes, which JSON does not.
 pub fn to_part(message: &[u8]) -> Option<String> {
@@ -49,6 +51,15 @@ pub fn from_part(text: &[u8]) -> Option<Vec<u8>> {
     let written = message.write();
     // The same rules as for CBOR: numbers from 1 on, depth, sizes.
     PartMessage::from_part(&written).is_ok().then_some(written)
+}
+
+/// Reads the number of an answer that is longer than a text may be. `None`: the text is no such answer.
+pub fn overlong(text: &[u8]) -> Option<u8> {
+    if text.len() <= MOST_TEXT {
+        return None;
+    }
+    let Ok(Json::Object(members)) = serde_json::from_slice(text) else { return None };
+    members.get("result").and_then(|_| number(&members, "seq")).filter(|seq| *seq != 0)
 }
 
 fn page(rows: &Json, members: &Map<String, Json>) -> Option<TablePage> {
@@ -147,6 +158,19 @@ mod tests {
         let table = PartTable { most_bytes: 255, rows, device: vec![] };
         let page = TablePage { last: Some(3), boot: 7, first: 0, table, next: None };
         assert_eq!(read(r#"{"table":[[2,"bool","bool"]],"seq":3,"boot":7,"later":1}"#), Some(PartMessage::Table(page)));
+    }
+
+    #[test]
+    fn ax_43_a_text_has_2048_bytes_at_most() {
+        let answer = |bytes: usize| format!(r#"{{"seq":9,"result":"{}"}}"#, "a".repeat(bytes - 21)).into_bytes();
+        let (longest, longer) = (answer(MOST_TEXT), answer(MOST_TEXT + 1));
+        assert_eq!((longest.len(), from_part(&longest).is_some(), overlong(&longest)), (MOST_TEXT, true, None));
+        assert_eq!((from_part(&longer), overlong(&longer)), (None, Some(9)));
+        let floats = format!(r#"{{"seq":9,"result":[{}1e1]}}"#, "1e1,".repeat((MOST_TEXT - 24) / 4));
+        assert!(from_part(floats.as_bytes()).is_some_and(|made| (MOST_TEXT..MOST_MADE).contains(&made.len())));
+        for other in [r#"{"seq":0,"result":""#, r#"{"seq":9,"late":""#] {
+            assert_eq!(overlong(format!(r#"{other}{}"}}"#, "a".repeat(MOST_TEXT)).as_bytes()), None);
+        }
     }
 
     #[test]

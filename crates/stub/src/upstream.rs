@@ -13,7 +13,7 @@ use mcp_proto::client::{Identity, Negotiated};
 use mcp_proto::envelope::{Answer, error_object};
 use mcp_proto::era::INITIALIZE;
 use serde_json::{Map, Value as Json, json};
-use stub_proto::session::{CallEnd, NeverRan, PartStanding, Unknown};
+use stub_proto::session::{CallEnd, NeverRan, PartStanding};
 use tokio::task::AbortHandle;
 
 use crate::broker::BrokerGround;
@@ -21,7 +21,7 @@ use crate::line::{self, LineCall, PartLine};
 use crate::port::PortKeys;
 use crate::settings::{StubSettings, StubTool};
 use crate::wire::OpenWire;
-use crate::{catalog, values};
+use crate::{catalog, ends, values};
 
 /// Parts behind the wires of a gate.
 pub(crate) struct StubFamily {
@@ -51,8 +51,8 @@ struct StubOpens {
 impl StubOpens {
     async fn open_line(&self, inbox: Inbox) -> Result<NewConnection, UpstreamError> {
         let settings = Arc::clone(&self.settings);
-        let closed = |error| UpstreamError::Unreachable(format!("the port {} can't be opened: {error}", settings.port));
-        let key = self.keys.key(&settings.place()).await.map_err(closed)?;
+        let closed = |error| UpstreamError::Unreachable(format!("{} can't be opened: {error}", settings.description()));
+        let key = self.keys.key(settings.place()).await.map_err(closed)?;
         let opened = OpenWire::open(&settings, &self.ground).await.map_err(UpstreamError::Unreachable)?;
         let line = Arc::new(PartLine::start(opened, &settings, Some(key)));
         line::answered(&line).await.map_err(|why| UpstreamError::Unreachable(format!("at {}: {why}", settings.port)))?;
@@ -228,37 +228,21 @@ fn answer(tool: &StubTool, end: &CallEnd) -> Result<Answer, UpstreamError> {
             }
             Ok(failed(&format!("the part failed with code {code}")))
         }
+        CallEnd::TooLong => Err(UpstreamError::Malformed(ends::too_long(&tool.name))),
         CallEnd::NeverRan(why) => never_ran(tool, *why),
-        CallEnd::Unknown(why) => Err(UpstreamError::Lost(unknown(&tool.name, *why))),
+        CallEnd::Unknown(why) => Err(UpstreamError::Lost(ends::unknown(&tool.name, *why))),
     }
 }
 
+/// Answer of MCP for a call that has certainly not run.
 fn never_ran(tool: &StubTool, why: NeverRan) -> Result<Answer, UpstreamError> {
-    let name = &tool.name;
+    let told = ends::never_ran(&tool.name, why);
     match why {
-        NeverRan::Silent => Err(UpstreamError::Unreachable(format!("`{name}` did not run: the part does not answer"))),
-        NeverRan::Full { waiting } => {
-            Err(UpstreamError::Unreachable(format!("`{name}` did not run: {waiting} calls wait for the part already. Call again later")))
-        }
-        NeverRan::OwnFull { waiting } => Err(UpstreamError::Unreachable(format!(
-            "`{name}` did not run: {waiting} calls of yours wait for the part already. Let one end first"
-        ))),
-        NeverRan::OtherTable => Ok(failed(&format!(
-            "`{name}` did not run: the part has started anew and lists its tools otherwise. List the tools again, and call again if it still fits"
-        ))),
-        NeverRan::TooLong { most } => Ok(refused(-32602, &format!("the arguments are too long: the part takes messages of {most} bytes"))),
+        NeverRan::Silent | NeverRan::Full { .. } | NeverRan::OwnFull { .. } => Err(UpstreamError::Unreachable(told)),
+        NeverRan::OtherTable => Ok(failed(&told)),
+        NeverRan::TooLong { .. } => Ok(refused(-32602, &told)),
         NeverRan::Cancelled => Err(UpstreamError::Cancelled),
     }
-}
-
-fn unknown(name: &str, why: Unknown) -> String {
-    let why = match why {
-        Unknown::NoAnswer { tries: 1 } => "the part did not answer".to_owned(),
-        Unknown::NoAnswer { tries } => format!("the part did not answer {tries} times"),
-        Unknown::StartedAnew => "the part started anew before it answered".to_owned(),
-        Unknown::WireLost => "the line ended before the answer".to_owned(),
-    };
-    format!("whether `{name}` ran is not known: {why}. Look before you call again")
 }
 
 fn done(values: &Map<String, Json>) -> Answer {

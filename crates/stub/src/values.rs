@@ -42,10 +42,11 @@ pub fn result(tool: &StubTool, end: &CallEnd) -> Result<Map<String, Json>, Strin
     let values = match end {
         CallEnd::Values(value) => described(tool, value)?,
         CallEnd::Raw(raw) => fixed(tool, raw)?,
-        CallEnd::Failed { .. } | CallEnd::NeverRan(_) | CallEnd::Unknown(_) => return Err("is none".into()),
+        CallEnd::Failed { .. } | CallEnd::TooLong | CallEnd::NeverRan(_) | CallEnd::Unknown(_) => return Err("is none".into()),
     };
     let mut result = Map::new();
-    for (value, read) in tool.results.iter().zip(&values) {
+    for (value, read) in tool.results.iter().zip(values) {
+        let read = &widened(value.kind, read);
         if !value.kind.fits(read) {
             return Err(format!("has no {} as `{}`", value.kind.word(), value.name));
         }
@@ -54,6 +55,14 @@ pub fn result(tool: &StubTool, end: &CallEnd) -> Result<Map<String, Json>, Strin
         result.insert(value.name.clone(), json);
     }
     Ok(result)
+}
+
+/// Makes a float of a whole number: JSON writes a float without a fraction as a whole number.
+fn widened(kind: ValueKind, read: Value) -> Value {
+    if let (ValueKind::Float, Value::Int(number)) = (kind, &read) {
+        return Value::Float(*number as f32);
+    }
+    read
 }
 
 /// Gives the results by place. Members beyond them are dropped.

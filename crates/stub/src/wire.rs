@@ -2,9 +2,22 @@
 
 use std::io;
 
-use crate::broker::{BrokerGround, BrokerWire};
+use crate::broker::{BrokerGround, BrokerText, BrokerWire};
 use crate::port::{self, HeldPort};
 use crate::settings::StubSettings;
+use crate::text::MOST_MADE;
+
+/// Bytes of a port that are read at once.
+const READ: usize = 512;
+
+/// News of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireRead {
+    /// Bytes, so many of them; of a port that was unplugged none.
+    Bytes(usize),
+    /// An answer that is longer than a message may be.
+    Overlong { seq: u8 },
+}
 
 /// An open wire.
 pub enum OpenWire {
@@ -27,17 +40,42 @@ impl OpenWire {
         }
     }
 
-    /// Waits for bytes: any number of a port, a whole message of a broker. Loses nothing where the caller stops waiting.
-    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Bytes of a buffer that holds all of a read.
+    pub fn most_read(&self) -> usize {
         match self {
-            Self::Port(held) => held.wire.read(buffer).await,
-            Self::Broker(wire) => {
-                let message = wire.read().await?;
-                // Longer than every message of a part: the conversation takes a part of it for none.
-                let length = message.len().min(buffer.len());
-                buffer.get_mut(..length).zip(message.get(..length)).into_iter().for_each(|(into, from)| into.copy_from_slice(from));
-                Ok(length)
-            }
+            Self::Port(_) => READ,
+            Self::Broker(_) => MOST_MADE,
+        }
+    }
+
+    /// Waits for bytes: any number of a port, a whole message of a broker. Loses nothing where the caller stops waiting.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<WireRead> {
+        let wire = match self {
+            Self::Port(held) => return held.wire.read(buffer).await.map(WireRead::Bytes),
+            Self::Broker(wire) => wire,
+        };
+        let message = match wire.read().await? {
+            BrokerText::Message(message) => message,
+            BrokerText::Overlong { seq } => return Ok(WireRead::Overlong { seq }),
+        };
+        let length = message.len().min(buffer.len());
+        buffer.get_mut(..length).zip(message.get(..length)).into_iter().for_each(|(into, from)| into.copy_from_slice(from));
+        Ok(WireRead::Bytes(length))
+    }
+
+    /// Sentence for people about a wire that is gone.
+    pub fn lost(&self, error: &io::Error) -> String {
+        match self {
+            Self::Port(_) => format!("the port is gone: {error}"),
+            Self::Broker(_) => format!("the connection to the broker has ended: {error}"),
+        }
+    }
+
+    /// Sentence for people about a wire that takes nothing.
+    pub fn stuck(&self) -> &'static str {
+        match self {
+            Self::Port(_) => "the port takes no bytes",
+            Self::Broker(_) => "the broker takes no messages",
         }
     }
 

@@ -16,17 +16,17 @@ extern int main(void);
 uint8_t stub_port_start(void)
 {
     volatile uint32_t *starts = flash_starts;
-    uint16_t count = ROUND - 1, at;
-    uint8_t is_found = 0;
+    /* Words to try for the next count; one less where a count was found. */
+    uint16_t count = ROUND - 1, at, left = WORDS;
     uint32_t word;
     for (at = 0; at < WORDS; at++) {
         word = starts[at];
         /* A count and its complement: a write or an erasure that was cut off leaves too many ones. */
         if ((uint16_t)(word >> 16) != (uint16_t)~word)
             continue;
-        if (!is_found || (int16_t)((uint16_t)word - count) > 0)
+        if (left == WORDS || (int16_t)((uint16_t)word - count) > 0)
             count = (uint16_t)word;
-        is_found = 1;
+        left = WORDS - 1;
     }
     /* The processor stands still while its flash is erased or written. */
     do {
@@ -36,7 +36,8 @@ uint8_t stub_port_start(void)
             NVMC_CONFIG = ERASE;
             NVMC_ERASEPAGE = (uint32_t)(starts + at);
         }
-    } while (starts[at] != FREE);
+        /* A flash that takes no erasure any more keeps no count, and the part runs with a mark that may come again. */
+    } while (starts[at] != FREE && --left);
     NVMC_CONFIG = WRITE;
     starts[at] = count | (uint32_t)(uint16_t)~count << 16;
     NVMC_CONFIG = READ;

@@ -95,7 +95,7 @@ def marks(report, name):
         # The last start is cut off while it writes one of its bytes, and leaves noise there.
         for cut in (at for at in range(len(meant)) if meant[at] != before[at]):
             for noise in (0xff, given[-2] - 1, given[-2]):
-                part.eeprom.write_bytes(meant[:cut] + bytes([noise]) + before[cut + 1:])
+                part.eeprom.write_bytes(before[:cut] + bytes([noise]) + meant[cut + 1:])
                 part.reboot()
                 mark = marked(part.said())
                 if mark in given[:-1]:
@@ -127,13 +127,17 @@ def libraries(report, name):
     firmware = ROOT / "firmware"
     properties = dict(line.split("=", 1) for line in (firmware / "library.properties").read_text().splitlines())
     manifest, module = json.loads((firmware / "library.json").read_text()), (firmware / "zephyr/module.yml").read_text()
+    needed = ("name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url", "architectures")
+    report.equal(f"{name}: keys that the Arduino IDE needs and the manifest lacks", [key for key in needed if not properties.get(key)], [])
+    folders = [place.name.lower() for place in (firmware / "examples").iterdir()]
+    report.equal(f"{name}: examples that are one where letters have no case", len(folders), len(set(folders)))
     held = [properties["name"], properties["version"], properties["includes"]], [manifest["name"], manifest["version"], manifest["headers"]]
     report.equal(f"{name}: the manifests agree", held[0], held[1])
     report.check(f"{name}: their files are there", all((firmware / place).exists() for place in ("src/stub_b.h", manifest["build"]["srcDir"], "zephyr/Kconfig", "zephyr/CMakeLists.txt")))
     report.check(f"{name}: the module names its folders", "cmake: zephyr" in module and "kconfig: zephyr/Kconfig" in module, module)
     if not bed.ARDUINO.exists():
         return print("--- devices: no sketch, not installed: arduino-mk arduino-core-avr")
-    image, printed = bed.arduino("Lamp")
+    image, printed = bed.arduino("ArduinoLamp")
     report.check(f"{name}: the sketch is built", image, printed[-1500:])
     with bed.Part(image) as part:
         mark = marked(part.said())

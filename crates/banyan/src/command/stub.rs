@@ -17,9 +17,9 @@ use stub::line::{LineCall, PartLine, answered};
 use stub::section::{BIT_RATE, SPEED};
 use stub::settings::{StubSettings, StubTool};
 use stub::wire::OpenWire;
-use stub::{port, values};
+use stub::{ends, port, values};
 use stub_proto::can::CanForm;
-use stub_proto::session::{CallEnd, Profile};
+use stub_proto::session::{CallEnd, NeverRan, Profile};
 use stub_proto::table::PartTable;
 
 use crate::arguments::Place;
@@ -71,7 +71,7 @@ enum StubCommand {
 #[derive(Args, Clone)]
 struct BenchWire {
     /// Serial port
-    #[arg(long)]
+    #[arg(long, value_parser = serial_port)]
     port: String,
     /// Bits a second
     #[arg(long, default_value_t = SPEED)]
@@ -92,6 +92,18 @@ impl BenchWire {
         let rate = rate.ok_or_else(|| Failure::Usage(format!("no adapter has {} bits a second", self.bit_rate)))?;
         Ok(Some(CanForm { to, from, is_extended: to.max(from) > CanForm::last(false), rate }))
     }
+}
+
+/// Reads the path of a serial port. The address of a broker is none.
+fn serial_port(text: &str) -> Result<String, String> {
+    if text.starts_with("mqtt://") || text.starts_with("mqtts://") {
+        return Err(
+            "this is the address of a broker, and the command takes a serial port: write the section by hand (docs/stubs.md), and try the \
+                    part with `banyan stub call`"
+                .into(),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 /// Reads two identifiers of a bus.
@@ -176,8 +188,12 @@ fn results(tool: &StubTool, end: &CallEnd) -> Result<Map<String, Value>, Failure
             return values::result(tool, end).map_err(|why| Failure::ToolFailed(format!("the call ran, but its answer {why}")));
         }
         CallEnd::Failed { code, .. } => format!("the part refused or failed with code {code}"),
-        CallEnd::NeverRan(why) => format!("the call did not run: {why:?}"),
-        CallEnd::Unknown(why) => format!("whether the call ran is not known: {why:?}. Look before you call again"),
+        CallEnd::TooLong => ends::too_long(&tool.name),
+        CallEnd::NeverRan(NeverRan::OtherTable) => {
+            format!("`{}` did not run: the part lists the tool otherwise than its section", tool.name)
+        }
+        CallEnd::NeverRan(why) => ends::never_ran(&tool.name, *why),
+        CallEnd::Unknown(why) => ends::unknown(&tool.name, *why),
     };
     Err(Failure::ToolFailed(failed))
 }

@@ -219,7 +219,7 @@ fn judged(seed: u64, trouble: WorldTrouble) -> Result<(usize, usize), TestCaseEr
             }
             CallEnd::NeverRan(why) => prop_assert_eq!(ran, 0, "seed {}: call {} {:?}", seed, id, why),
             CallEnd::Unknown(_) => unknown += 1,
-            CallEnd::Raw(_) | CallEnd::Failed { .. } => prop_assert!(false, "{:?}", end),
+            CallEnd::Raw(_) | CallEnd::Failed { .. } | CallEnd::TooLong => prop_assert!(false, "{:?}", end),
         }
     }
     prop_assert_eq!(world.ends.len(), CALLS);

@@ -30,9 +30,9 @@ impl PartSession {
 
     fn hear_beat(&mut self, heard: u8, told: BeatWord, now: Duration) {
         let is_asked = match &self.phase {
-            // A part without a table of its own shows by its heartbeat that it is here.
+            // A part without a table of its own answers the question that counts.
             PartTurn::Asking { .. } => !self.wire.lists_tools() && self.is_numbered && heard == self.seq,
-            PartTurn::Beating { seq, .. } => *seq == heard,
+            PartTurn::Beating { seq, .. } => self.wire.lists_tools() && *seq == heard,
             PartTurn::Closed | PartTurn::Resting { .. } | PartTurn::Calling { .. } => false,
         };
         if !is_asked {
@@ -49,8 +49,12 @@ impl PartSession {
         }
     }
 
-    /// Takes the number of a table part, from which the numbers of this conversation begin.
+    /// Takes the number of a table part: the answer to a heartbeat, or the begin of the numbers of this conversation.
     fn hear_count(&mut self, mark: u8, last: Option<u8>, now: Duration) {
+        if matches!(self.phase, PartTurn::Beating { seq, .. } if seq == mark) {
+            // A part that has started anew, or counts otherwise, gets a question that counts.
+            return if last == Some(self.seq) { self.agreed(now) } else { self.ask(0, now) };
+        }
         if self.is_numbered || mark != self.seq || !matches!(self.phase, PartTurn::Asking { .. }) {
             return self.stray();
         }

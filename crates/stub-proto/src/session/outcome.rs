@@ -17,6 +17,8 @@ pub enum CallEnd {
         code: i64,
         text: Option<String>,
     },
+    /// The part ran the call, and the answer is longer than a message may be.
+    TooLong,
     NeverRan(NeverRan),
     Unknown(Unknown),
 }

@@ -248,6 +248,42 @@ fn heartbeats_use_up_no_numbers_of_calls() {
 }
 
 #[test]
+fn ax_74_an_idle_part_has_the_networks_allowance() {
+    let mut play = Play::new(Profile::Mqtt);
+    play.session = PartSession::new(SessionSettings { speed: 10_000, ..settings(Profile::Mqtt) });
+    play.session.open(Duration::ZERO);
+    for last in [None, Some(200)] {
+        play.session.received(&page(last).write(), play.now);
+    }
+    play.steps();
+    for _ in 0..10 {
+        play.wait();
+        let steps = play.steps();
+        let [PartStep::Send(bytes)] = steps.as_slice() else { panic!("{steps:?}") };
+        let Ok(PartMessage::Heartbeat { seq, .. }) = PartMessage::from_gate(bytes) else { panic!("{bytes:?}") };
+        // As late as the answer of a call may be that works for no time.
+        play.now += patience(ms(2 * 250), Duration::ZERO) - ms(1);
+        play.session.pass(play.now);
+        play.session.received(&PartMessage::Heartbeat { seq, boot: Some(77) }.write(), play.now);
+        assert_eq!((play.steps(), play.session.tally().stray), (vec![], 0));
+    }
+}
+
+#[test]
+fn ax_43_an_overlong_answer_ends_its_call() {
+    let mut play = Play::alive();
+    let seq = play.call(order(1, true));
+    play.session.received_overlong(seq - 1, play.now);
+    assert_eq!((play.steps(), play.session.tally().stray), (vec![], 1));
+    play.session.received_overlong(seq, play.now);
+    assert_eq!(play.outcome(), CallEnd::TooLong);
+    for _ in 0..MOST_BABBLE {
+        play.session.received_overlong(seq, play.now);
+    }
+    assert_eq!(play.session.standing(), PartStanding::Babbling);
+}
+
+#[test]
 fn pages_that_lead_nowhere_make_a_part_silent() {
     let mut play = Play::alive();
     play.say(&page(None));

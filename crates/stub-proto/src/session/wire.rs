@@ -50,11 +50,11 @@ pub(crate) enum PartSignal {
         seq: u8,
         told: BeatWord,
     },
-    /// Answer of a table part to the question that does not count.
+    /// Answer of a table part to a question that does not count.
     Count {
         /// Byte of the question.
         mark: u8,
-        /// Number of the last call or heartbeat; `None` where the part has started anew.
+        /// Number of the last call or counting question; `None` where the part has started anew.
         last: Option<u8>,
     },
     Page(TablePage),
@@ -67,7 +67,7 @@ pub(crate) enum PartSignal {
 /// Word of a part with its heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BeatWord {
-    /// Number of the last call or heartbeat that a table part took.
+    /// Number of the last call or question that a table part took.
     Last(u8),
     /// Mark of the start of a part that describes itself.
     Boot(u8),
@@ -162,6 +162,14 @@ impl PartWire {
         }
     }
 
+    /// Bytes of a heartbeat and of the answer. Behind a broker the allowance is for the network, as with the longest messages.
+    pub(crate) fn beat_bytes(&self, heartbeat: usize) -> usize {
+        match self {
+            Self::Fixed { .. } | Self::Described { .. } | Self::Can { .. } => heartbeat.saturating_mul(2),
+            Self::Mqtt => self.longest_answer().saturating_mul(2),
+        }
+    }
+
     /// Takes bytes in. `is_cut`: the wire was silent before.
     pub(crate) fn push(&mut self, bytes: &[u8], is_cut: bool, now: Duration) -> Vec<PartSignal> {
         match self {
@@ -213,25 +221,29 @@ impl PartWire {
     pub(crate) fn ask_count(&self, mark: u8) -> Vec<u8> {
         let mut bytes = self.flush();
         if let Self::Fixed { form, .. } = self {
-            bytes.extend(form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq: 0, payload: alloc::vec![mark] }));
+            bytes.extend(count_question(*form, mark));
         }
         bytes
     }
 
-    /// Bytes of the question for the table, or for a sign of life.
+    /// Bytes of the question for the table; for a table part a question with a number, like a call.
     pub(crate) fn ask(&mut self, seq: u8, first: u8, boot: Option<u8>, now: Duration) -> Vec<u8> {
         let mut bytes = self.flush();
-        if self.lists_tools() {
-            bytes.extend(self.described(&PartMessage::Ask { seq: Some(seq), first, boot }, now));
-        } else {
-            bytes.extend(self.heartbeat(seq, now));
+        match self {
+            Self::Fixed { form, .. } => {
+                bytes.extend(form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq, payload: Vec::new() }));
+            }
+            Self::Described { .. } | Self::Can { .. } | Self::Mqtt => {
+                bytes.extend(self.described(&PartMessage::Ask { seq: Some(seq), first, boot }, now));
+            }
         }
         bytes
     }
 
+    /// Bytes of the question for a sign of life: no number of a part moves.
     pub(crate) fn heartbeat(&mut self, seq: u8, now: Duration) -> Vec<u8> {
         match self {
-            Self::Fixed { form, .. } => form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq, payload: Vec::new() }),
+            Self::Fixed { form, .. } => count_question(*form, seq),
             Self::Described { .. } | Self::Can { .. } | Self::Mqtt => self.described(&PartMessage::Heartbeat { seq, boot: None }, now),
         }
     }
@@ -256,6 +268,10 @@ impl PartWire {
             Self::Can { .. } | Self::Mqtt => Vec::new(),
         }
     }
+}
+
+fn count_question(form: FixedForm, mark: u8) -> Vec<u8> {
+    form.frame(&FixedFrame { kind: FixedKind::Heartbeat, tool: 0, seq: 0, payload: alloc::vec![mark] })
 }
 
 fn message(order: &Order, seq: u8) -> PartMessage {

@@ -89,6 +89,8 @@ fn ax_43_a_result_beyond_its_schema_goes_no_further() {
     let only = made(vec![], ValueKind::Float, vec![value("volts", ValueKind::Float)]);
     assert_eq!(result(&only, &CallEnd::Values(Value::Float(0.1))).map(Json::Object), Ok(json!({"volts": 0.1})));
     assert!(result(&only, &CallEnd::Values(Value::Float(f32::NAN))).is_err());
+    assert_eq!(result(&only, &CallEnd::Values(Value::Int(4))).map(Json::Object), Ok(json!({"volts": 4})));
+    assert!(result(&only, &CallEnd::Values(Value::Bool(true))).is_err());
 }
 
 #[test]

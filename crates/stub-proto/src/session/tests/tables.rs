@@ -56,13 +56,14 @@ struct TableLine {
     part: TablePart,
     /// The line brings back what the gate sends.
     has_echo: bool,
+    now: Duration,
 }
 
 impl TableLine {
     fn open(part: TablePart, seed: u8, has_echo: bool) -> Self {
         let mut session = PartSession::new(SessionSettings { seed, ..settings(Profile::Fixed(FORM)) });
         session.open(Duration::ZERO);
-        let mut line = Self { session, part, has_echo };
+        let mut line = Self { session, part, has_echo, now: Duration::ZERO };
         line.carry();
         line
     }
@@ -73,18 +74,25 @@ impl TableLine {
         while let Some(step) = self.session.step() {
             if let PartStep::Send(bytes) = step {
                 if self.has_echo {
-                    self.session.received(&bytes, Duration::ZERO);
+                    self.session.received(&bytes, self.now);
                 }
                 let answer = self.part.push(&bytes);
-                self.session.received(&answer, Duration::ZERO);
+                self.session.received(&answer, self.now);
                 sent = bytes;
             }
         }
         sent
     }
 
+    /// Lets a rest pass, with all due then.
+    fn beat(&mut self) {
+        self.now = self.session.due().expect("a timer");
+        self.session.pass(self.now);
+        self.carry();
+    }
+
     fn call(&mut self) -> Vec<u8> {
-        self.session.call(Order { content: Content::Raw(vec![1]), ..order(1, false) }, Duration::ZERO);
+        self.session.call(Order { content: Content::Raw(vec![1]), ..order(1, false) }, self.now);
         self.carry()
     }
 }
@@ -155,4 +163,33 @@ fn ax_74_an_answer_to_an_earlier_opening_tells_no_number() {
     play.steps();
     play.session.received(&counted(200, 90), play.now);
     assert_eq!((play.steps(), play.session.tally().stray), (vec![], 1));
+}
+
+#[test]
+fn ax_74_heartbeats_move_no_number_of_a_table_part() {
+    let mut line = TableLine::open(TablePart::new(100), 7, false);
+    let kept = line.call();
+    let before = line.part.last;
+    for _ in 0..300 {
+        line.beat();
+    }
+    assert_eq!((line.session.standing(), line.part.last), (PartStanding::Alive, before));
+    line.part.push(&kept);
+    assert_eq!(line.part.ran.len(), 1, "a late call runs once");
+    line.call();
+    assert_eq!(line.part.ran, [before, before + 1]);
+}
+
+#[test]
+fn ax_74_a_table_part_that_lost_its_number_gets_another() {
+    for last in [0, 90] {
+        let mut line = TableLine::open(TablePart::new(100), 7, false);
+        let kept = line.call();
+        line.part.last = last;
+        line.beat();
+        assert_ne!(line.part.last, last, "{last}");
+        line.part.push(&kept);
+        line.call();
+        assert_eq!(line.part.ran.len(), 2, "{last}: what was sent before the heartbeat does not run behind it");
+    }
 }
