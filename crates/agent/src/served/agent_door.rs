@@ -293,7 +293,8 @@ impl AgentDoor {
         let AdmittedClient { caller, held, streams, pushes } = client;
         let owner = &caller.principal;
         let follow = |place: StreamPlace, id, state| {
-            let followed = FollowedTask { id, tasks: Arc::clone(&self.tasks), state, held: streams, request: request.cloned(), form: None };
+            let (tasks, request) = (Arc::clone(&self.tasks), request.cloned());
+            let followed = FollowedTask { id, tasks, state, held: streams, request, form: None, running: None };
             Ok(ServedAnswer::Stream(place.open(followed)))
         };
         let id = match asked {

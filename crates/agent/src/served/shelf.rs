@@ -90,7 +90,7 @@ impl KeptTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskTurn {
     pub state: TaskState,
-    count: u64,
+    pub count: u64,
 }
 
 /// Tasks of all callers.

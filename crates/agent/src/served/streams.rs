@@ -19,6 +19,8 @@ use http_body::{Body, Frame};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc, watch};
 use tokio::time::timeout;
 
+use crate::served::running::RunningRequest;
+use crate::served::shelf::TaskTurn;
 use crate::served::tasks::Tasks;
 use crate::translated::form::AnswerForm;
 
@@ -78,6 +80,8 @@ pub struct FollowedTask {
     pub request: Option<Bytes>,
     /// Form of events in another binding than A2A.
     pub form: Option<Arc<AnswerForm>>,
+    /// MCP: the request under way, cancelled with its stream.
+    pub running: Option<RunningRequest>,
 }
 
 /// Body of a stream.
@@ -146,10 +150,11 @@ impl Drop for StreamPlace {
 impl StreamPlace {
     /// Opens the stream of a task.
     pub fn open(self, followed: FollowedTask) -> StreamedBody {
-        let FollowedTask { id, tasks, state, held, request, form } = followed;
+        let FollowedTask { id, tasks, state, held, request, form, running } = followed;
         let (pieces, body) = mpsc::channel(1);
         let form = form.map_or(EventForm::A2a(request), EventForm::Translated);
         tokio::spawn(async move {
+            let _running = running;
             let gone = pieces.clone();
             tokio::select! {
                 biased;
@@ -205,10 +210,10 @@ impl StreamPlace {
         events: impl Fn(&ServedTask, Option<&str>) -> Vec<String>,
     ) -> Option<TaskState> {
         let _room = self.room(tasks.size(&self.owner, id).ok()?).await?;
-        let task = tasks.find(&self.owner, id).ok()?;
+        let (task, turn) = tasks.at_turn(&self.owner, id).ok()?;
         let evidence = tasks.evidence(&self.owner, id).filter(|_| task.state.is_final());
         for raw in events(&task, evidence.as_deref()) {
-            if let Some(event) = form.event(&raw) {
+            if let Some(event) = form.event(&raw, &task, turn) {
                 self.send(pieces, event).await?;
             }
         }
@@ -253,10 +258,13 @@ enum EventForm {
 
 impl EventForm {
     /// Writes an event; `None`: the binding has no such event.
-    fn event(&self, raw: &str) -> Option<Vec<u8>> {
+    fn event(&self, raw: &str, task: &ServedTask, turn: TaskTurn) -> Option<Vec<u8>> {
         match self {
             Self::A2a(request) => Some(event(request.as_ref(), raw).into_bytes()),
-            Self::Translated(form) => form.event(raw),
+            Self::Translated(form) => {
+                let is_end = task.state.is_final() || task.state.is_waiting() && form.tells_waiting();
+                form.event(raw, turn.count, is_end.then_some(task))
+            }
         }
     }
 

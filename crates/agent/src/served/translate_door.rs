@@ -168,15 +168,19 @@ impl TranslateDoor {
                 return Err(NoPassage::forbidden(format!("The message would be translated more than {most} times.")).into());
             }
         }
-        let Some((sender, time, life)) = &request.envelope else { return Ok(()) };
-        if key_of_did(sender).and_then(|key| seal_of(body, &key).ok().flatten()).is_none() {
+        let Some(envelope) = &request.envelope else { return Ok(()) };
+        if self.key.is_none() {
+            let text = "This gate has no key to sign answers of AINP: its operator has to mend the file of the key.";
+            return Err(NoPassage::new(StatusCode::SERVICE_UNAVAILABLE, "policy_violation", text).into());
+        }
+        if key_of_did(&envelope.from).and_then(|key| seal_of(body, &key).ok().flatten()).is_none() {
             return Err(UntranslatedRequest::Envelope(
                 "INVALID_SIGNATURE",
                 "The envelope is not signed with the key that its `from_did` names.",
             ));
         }
-        let (now, life) = (clock::wall() / 1000, life.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE));
-        if time.saturating_add(life).saturating_add(SKEW) < now || *time > now.saturating_add(SKEW) {
+        let (now, time, life) = (clock::wall() / 1000, envelope.time, envelope.lifetime.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE));
+        if time.saturating_add(life).saturating_add(SKEW) < now || time > now.saturating_add(SKEW) {
             return Err(UntranslatedRequest::Envelope(
                 "TIMEOUT",
                 "The envelope is out of its time: set the clock, or send the message anew.",
@@ -199,31 +203,31 @@ impl TranslateDoor {
             MessageKind::Cancel => return self.cancel(&owner, &request).await,
             MessageKind::Request | MessageKind::Response | MessageKind::Event | MessageKind::Failure => {}
         }
-        let takes_questions = pair.from == BindingId::A2a || form.stateless;
-        let client = if takes_questions { self.agent.as_client(client, &ASKABLE) } else { client };
+        let client = if request.takes_questions { self.agent.as_client(client, &ASKABLE) } else { client };
         let place = if request.wants_stream() { Some(self.agent.streams.place(&owner)?) } else { None };
         let (asked, warnings) = self.ask(&client, pair, settings, &request)?;
         let AdmittedClient { caller, held, streams, pushes } = client;
-        let (id, mut state) = match asked {
+        let (id, mut state, is_call) = match asked {
             AskedTask::Message(sent) => {
                 let (id, state, _) = self.agent.send(&caller, (held, pushes), *sent, arrived)?;
-                (id, state)
+                (id, state, true)
             }
             AskedTask::Look(id) => match self.agent.tasks.watch(&owner, &id) {
-                Ok(state) => (id, state),
+                Ok(state) => (id, state, false),
                 Err(_) => return self.show(&owner, &id, &form, &warnings),
             },
         };
+        // Who lets go of a look has cancelled no call.
+        let raw = form.id.as_ref().filter(|_| pair.from == BindingId::Mcp && is_call);
+        let running = raw.map(|raw| self.running.begin(&owner, raw, &id, &self.agent.tasks));
         if let Some(place) = place {
             let tasks = Arc::clone(&self.agent.tasks);
-            let followed = FollowedTask { id, tasks, state, held: streams, request: None, form: Some(Arc::clone(&form)) };
+            let followed = FollowedTask { id, tasks, state, held: streams, request: None, form: Some(Arc::clone(&form)), running };
             let mut response = streamed(place.open(followed));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(form.kind(true)));
             return Ok(noted(response, &warnings));
         }
         if !request.wants_answer_at_once() {
-            let raw = form.id.as_ref().filter(|_| pair.from == BindingId::Mcp);
-            let _running = raw.map(|raw| self.running.begin(&owner, raw, &id, &self.agent.tasks));
             let waits = form.tells_waiting();
             drop(state.wait_for(|state| state.is_final() || waits && state.is_waiting()).await);
         }
@@ -243,10 +247,12 @@ impl TranslateDoor {
         let message = |id, purpose| {
             AskedTask::Message(Box::new(SentMessage { id, purpose, context: context.clone(), push: None, returns_at_once: false }))
         };
-        if let Some(task) = request.task() {
-            if self.agent.tasks.find(&client.caller.principal, &task)?.state != TaskState::InputRequired {
+        if let Some((task, turn)) = request.task() {
+            let at = self.agent.tasks.turn(&client.caller.principal, &task)?;
+            if at.state != TaskState::InputRequired || !request.answers(turn, at.count) {
                 return Ok((AskedTask::Look(task), Vec::new()));
             }
+            let id = turn.map_or(id, |turn| format!("{task}.{turn}"));
             let onward = OnwardMessage { id: id.clone(), task, call: Ok(None), input: request.input() };
             return Ok((message(id, SentPurpose::GoesOn(onward)), Vec::new()));
         }
@@ -263,9 +269,16 @@ impl TranslateDoor {
 
     /// Answers with a task as it is now.
     fn show(&self, owner: &Principal, id: &str, form: &AnswerForm, warnings: &[String]) -> Result<Response<Payload>, UntranslatedRequest> {
-        let task = self.agent.tasks.find(owner, id)?;
-        let text = form.write(&format!("{{\"task\":{}}}", task.write()))?;
-        Ok(noted(typed(StatusCode::OK, form.kind(false), text.into()), warnings))
+        let (task, turn) = self.agent.tasks.at_turn(owner, id)?;
+        let answer = match form.tell(&task, turn.count) {
+            Some(text) => typed(StatusCode::OK, form.kind(false), text.into()),
+            None => {
+                let text =
+                    format!("The answer can't be written. Do not send the call again: ask for the task {id} with `GetTask` at `/a2a`.");
+                problem(StatusCode::INTERNAL_SERVER_ERROR, "policy_violation", &text)
+            }
+        };
+        Ok(noted(answer, warnings))
     }
 
     /// Cancels a task, or the task of a request under way.
@@ -275,7 +288,7 @@ impl TranslateDoor {
             drop(self.running.find(owner, raw).map(|id| self.agent.tasks.cancel(owner, &id)));
             return Ok(reply::empty(StatusCode::ACCEPTED).into_http());
         }
-        let id = request.task().ok_or_else(|| ClientRefusal::new(RefusalReason::TaskNotFound, "No task is named."))?;
+        let (id, _) = request.task().ok_or_else(|| ClientRefusal::new(RefusalReason::TaskNotFound, "No task is named."))?;
         let mut state = self.agent.tasks.cancel(owner, &id)?;
         drop(timeout(CANCELLING, state.wait_for(|state| state.is_final())).await);
         self.show(owner, &id, &request.form, &[])

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
+use agent_proto::served::written::ServedTask;
+use agent_proto::task::TaskState;
 use bridge::{
     BindingId, BridgeError, CanonicalMessage, CanonicalPart, EXTENSION_KEY, EnvelopeFacts, EnvelopeKey, EnvelopeSeal, Failure,
     FailureClass, Hop, MessageKind, PartContent, QuotedText, RawMember, Residue, ResiduePlace, WorkState, decode, encode, resource_of_mcp,
@@ -52,14 +54,40 @@ impl AnswerForm {
         }
     }
 
+    /// Writes a task at a turn. The tool may have run by then, so an answer that the binding can't hold is a failure that says so.
+    pub fn tell(&self, task: &ServedTask, turn: u64) -> Option<Vec<u8>> {
+        let result = format!("{{\"task\":{}}}", task.write());
+        self.write(&result, turn).or_else(|error| self.fail_late(task, &error)).ok()
+    }
+
     /// Writes the answer of an agent, such as `{"task":{…}}`.
-    pub fn write(&self, result: &str) -> Result<Vec<u8>, BridgeError> {
+    fn write(&self, result: &str, turn: u64) -> Result<Vec<u8>, BridgeError> {
         let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{result}}}");
         let mut message = decode(BindingId::A2a, text.as_bytes())?.message;
         if self.binding != BindingId::A2a {
             plain(&mut message, self.has_context);
         }
+        if self.binding == BindingId::Mcp && message.state.is_some_and(WorkState::is_waiting) {
+            // An answer sent again is then no answer to the next question.
+            message.task = message.task.map(|task| QuotedText::quote(&format!("{}.{turn}", task.text())));
+            ask_for_form(&mut message);
+        }
         self.send(&message)
+    }
+
+    fn fail_late(&self, task: &ServedTask, error: &BridgeError) -> Result<Vec<u8>, BridgeError> {
+        let begin = match task.state {
+            TaskState::Completed => "The tool has run",
+            TaskState::Failed => "The tool may have run",
+            TaskState::Canceled | TaskState::Rejected => "The call has ended",
+            TaskState::Submitted | TaskState::Working | TaskState::InputRequired | TaskState::AuthRequired => "The call goes on",
+        };
+        let text = format!(
+            "{begin}, but the protocol of the request can't hold the answer: {error}. Do not send the call again: ask for the task {} \
+             with `GetTask` at `/a2a`.",
+            task.id
+        );
+        self.fail(FailureClass::Internal, &text, None)
     }
 
     /// Writes the answer to a sign of life.
@@ -88,12 +116,12 @@ impl AnswerForm {
         self.send(&message)
     }
 
-    /// Writes an event of a stream; `None`: the binding has no such event.
-    pub fn event(&self, result: &str) -> Option<Vec<u8>> {
-        let written = match self.write(result) {
-            Ok(written) => written,
-            Err(BridgeError::SemanticLoss(_)) => return None,
-            Err(error) => self.fail(FailureClass::Internal, &format!("The answer can't be translated: {error}."), None).ok()?,
+    /// Writes an event of a stream; `None`: the binding has no such event. `end` is the task of the last event, which every binding has.
+    pub fn event(&self, result: &str, turn: u64, end: Option<&ServedTask>) -> Option<Vec<u8>> {
+        let written = match (self.write(result, turn), end) {
+            (Ok(written), _) => written,
+            (Err(error), Some(task)) => self.fail_late(task, &error).ok()?,
+            (Err(_), None) => return None,
         };
         Some(match self.binding {
             BindingId::Uacp => [&u16::try_from(written.len()).ok()?.to_be_bytes(), &written[..]].concat(),
@@ -173,22 +201,36 @@ fn unpack(part: &mut CanonicalPart<'_>) {
     }
 }
 
+/// Puts the form of a question behind its words in place of a form for a text alone.
+fn ask_for_form(message: &mut CanonicalMessage<'_>) {
+    let [CanonicalPart { content: PartContent::Text(words), .. }, CanonicalPart { content: PartContent::Json(form), .. }] =
+        &message.parts[..]
+    else {
+        return;
+    };
+    let (Some(schema), Some(task)) = (Members::again(form).get("requestedSchema"), &message.task) else { return };
+    let (words, schema) = (String::from_utf8_lossy(words.raw()), String::from_utf8_lossy(schema));
+    let asked = format!(
+        "{{\"answer\":{{\"method\":\"elicitation/create\",\"params\":{{\"mode\":\"form\",\"message\":{words},\"requestedSchema\":{schema}}}}}}}"
+    );
+    let members = vec![RawMember::new("inputRequests", asked.as_bytes()), RawMember::new("requestState", task.raw())];
+    message.residue.push(Residue { binding: BindingId::Mcp, place: ResiduePlace::Result, members });
+    message.parts.clear();
+}
+
 /// Drops the text that is a copy of the value at the end, for readers without structured content.
 fn drop_copy(message: &mut CanonicalMessage<'_>) {
     let Some(CanonicalPart { content: PartContent::Json(value), .. }) = message.parts.last() else { return };
+    // The value is read once, however many texts stand beside it.
+    let Ok(value) = json::tree::read(value) else { return };
+    let is_copy = |text: &str| json::tree::read(text.as_bytes()).is_ok_and(|text| text.value == value.value);
     let copy = message.parts.iter().position(|part| match &part.content {
-        PartContent::Text(text) => is_copy(&text.text(), value),
+        PartContent::Text(text) => is_copy(&text.text()),
         PartContent::Bytes(_) | PartContent::Uri(_) | PartContent::Json(_) | PartContent::Native(..) => false,
     });
     if let Some(place) = copy {
         message.parts.remove(place);
     }
-}
-
-/// Tells if a text is a copy of a value, for readers without structured content.
-fn is_copy(text: &str, value: &[u8]) -> bool {
-    let read = |raw| json::tree::read(raw).ok().map(|read| read.value);
-    matches!((read(text.as_bytes()), read(value)), (Some(text), Some(value)) if text == value)
 }
 
 fn class_of(reason: RefusalReason) -> FailureClass {
@@ -238,7 +280,7 @@ mod tests {
 
     #[test]
     fn ae_11_an_answer_has_what_its_binding_has() {
-        let written = |binding| form(binding).write(DONE).unwrap();
+        let written = |binding| form(binding).write(DONE, 0).unwrap();
         let text = |binding| String::from_utf8(written(binding)).unwrap();
         let expected = r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[{"type":"text","text":"{\"n\":1.5}","_meta":{"io.banyan/aepb":{"form":"json"}}}],"structuredContent":{"n":1.5}}}"#;
         assert_eq!(text(BindingId::Mcp), expected);
@@ -253,7 +295,7 @@ mod tests {
             r#"{"data":{"n":1.5}}]"#,
             r#"{"data":{"type":"resource_link","uri":"https://a.example/b","name":"b"}}],"metadata":{"io.banyan/meta":{"k":2}}"#,
         );
-        let text = String::from_utf8(form(BindingId::Mcp).write(&done).unwrap()).unwrap();
+        let text = String::from_utf8(form(BindingId::Mcp).write(&done, 0).unwrap()).unwrap();
         let expected =
             r#"[{"type":"text","text":"{\"n\": 1.5}"},{"type":"resource_link","uri":"https://a.example/b","name":"b"}],"_meta":{"k":2}}"#;
         assert!(text.contains(expected), "{text}");
@@ -263,19 +305,20 @@ mod tests {
     fn ae_18_a_wait_is_told_in_every_binding_that_can() {
         let waiting = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_AUTH_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Ask bob."}]}}}}"#;
         for binding in [BindingId::A2a, BindingId::Mcp, BindingId::Uacp, BindingId::Ainp] {
-            let written = form(binding).write(waiting).unwrap();
+            let written = form(binding).write(waiting, 3).unwrap();
             let read = decode(binding, &written).unwrap().message;
             assert_eq!((read.kind, read.state), (MessageKind::Response, Some(WorkState::AuthRequired)), "{binding:?}");
-            assert_eq!(read.task.unwrap().text(), "t", "{binding:?}");
+            let task = if binding == BindingId::Mcp { "t.3" } else { "t" };
+            assert_eq!(read.task.unwrap().text(), task, "{binding:?}");
         }
         let silent = AnswerForm { stateless: false, ..form(BindingId::Mcp) };
-        assert!(!silent.tells_waiting() && silent.write(waiting).is_err());
+        assert!(!silent.tells_waiting() && silent.write(waiting, 0).is_err());
     }
 
     #[test]
     fn ae_18_events_are_framed_as_their_binding_has_them() {
         let working = r#"{"statusUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"half"}]}}}}"#;
-        let event = |binding| form(binding).event(working).unwrap();
+        let event = |binding| form(binding).event(working, 0, None).unwrap();
         assert!(
             event(BindingId::Mcp)
                 .starts_with(br#"data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":9,"progress":1,"#)
@@ -283,9 +326,58 @@ mod tests {
         let framed = event(BindingId::Uacp);
         assert_eq!(usize::from(u16::from_be_bytes([framed[0], framed[1]])), framed.len() - 2);
         assert_eq!(decode(BindingId::Uacp, &framed[2..]).unwrap().message.kind, MessageKind::Event);
-        assert!(form(BindingId::Mcp).event(r#"{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}}}"#).is_none());
+        assert!(form(BindingId::Mcp).event(r#"{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}}}"#, 0, None).is_none());
+    }
+
+    fn task(state: TaskState) -> ServedTask {
+        ServedTask { id: "t".into(), context: "c".into(), state, changed: 0, words: None, question: None, artifacts: None }
+    }
+
+    #[test]
+    fn ae_18_no_stream_ends_without_an_answer() {
         let deep = DONE.replace("1.5", &format!("{}{}", "[".repeat(100), "]".repeat(100)));
-        let told = String::from_utf8(form(BindingId::Mcp).event(&deep).unwrap()).unwrap();
-        assert!(told.contains(r#""error":{"code":-32603"#), "no stream ends without an answer: {told}");
+        for (binding, result) in [(BindingId::Mcp, deep), (BindingId::Uacp, DONE.replace("1.5", &format!("\"{}\"", "x".repeat(70_000))))] {
+            let told = form(binding).event(&result, 0, Some(&task(TaskState::Completed))).unwrap();
+            assert!(String::from_utf8_lossy(&told).contains("The tool has run"), "{binding:?}");
+            assert!(form(binding).event(&result, 0, None).is_none());
+        }
+    }
+
+    #[test]
+    fn ae_15_an_answer_without_a_form_says_the_tool_has_run() {
+        let wrong = [
+            r#"[{"artifactId":"result","parts":[{"text":7}]}]"#,
+            r#"[{"artifactId":"result","parts":[{"data":123456789012345678901234567890}]}]"#,
+        ];
+        for artifacts in wrong {
+            let told =
+                form(BindingId::Ainp).tell(&ServedTask { artifacts: Some(artifacts.into()), ..task(TaskState::Completed) }, 0).unwrap();
+            let text = String::from_utf8_lossy(&told);
+            assert!(text.contains("INTERNAL_ERROR") && text.contains("The tool has run") && text.contains("\"sig\""), "{text}");
+        }
+    }
+
+    #[test]
+    fn ae_18_a_question_keeps_its_own_form() {
+        let asked = r#"{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Which?"},{"data":{"requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}}]}}}}"#;
+        let text = String::from_utf8(form(BindingId::Mcp).write(asked, 2).unwrap()).unwrap();
+        assert!(text.contains(r#""message":"Which?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}"#), "{text}");
+        assert!(text.contains(r#""requestState":"t.2""#) && !text.contains("parts"), "{text}");
+    }
+
+    #[test]
+    fn ae_11_a_copy_among_many_texts_is_found_in_one_pass() {
+        let texts = r#"{"text":"[1,"},"#.repeat(20_000);
+        let value = format!("[{}0]", "0,".repeat(200_000));
+        let many = format!(
+            r#"{{"task":{{"id":"t","contextId":"c","status":{{"state":"TASK_STATE_COMPLETED"}},"artifacts":[{{"artifactId":"result","parts":[{texts}{{"text":"{value}"}},{{"data":{value}}}]}}]}}}}"#
+        );
+        let message = decode(BindingId::A2a, format!(r#"{{"jsonrpc":"2.0","id":0,"result":{many}}}"#).as_bytes()).map(|read| {
+            let mut message = read.message;
+            let before = message.parts.len();
+            drop_copy(&mut message);
+            before - message.parts.len()
+        });
+        assert_eq!(message, Ok(1));
     }
 }

@@ -9,7 +9,7 @@ use agent_proto::served::input::GivenInput;
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use bridge::{
     BindingId, BridgeError, CanonicalField, CanonicalMessage, EXTENSION_KEY, EnvelopeKey, Hop, Loss, LossFate, MessageKind, PartContent,
-    QuotedText, Residue, Severity, decode, encode, warnings,
+    QuotedText, RawMember, Residue, Severity, decode, encode, warnings,
 };
 use json::{Duplicates, Members, quote};
 use runtime::random;
@@ -27,8 +27,17 @@ pub struct IncomingRequest<'a> {
     message: CanonicalMessage<'a>,
     /// MCP: raw id of a request to be cancelled.
     pub target: Option<Vec<u8>>,
-    /// AINP: sender, time and lifetime of the envelope.
-    pub envelope: Option<(String, u64, Option<u64>)>,
+    pub envelope: Option<HeardEnvelope>,
+    /// The sender takes forms to be filled in by a person.
+    pub takes_questions: bool,
+}
+
+/// Facts of an envelope of AINP. Times are in milliseconds.
+pub struct HeardEnvelope {
+    pub from: String,
+    pub to: Option<String>,
+    pub time: u64,
+    pub lifetime: Option<u64>,
 }
 
 /// A call for a task to begin with.
@@ -45,6 +54,10 @@ impl<'a> IncomingRequest<'a> {
         if !matches!(message.kind, MessageKind::Request | MessageKind::Cancel | MessageKind::Probe) {
             return Err(BridgeError::Malformed { at: "message", why: "a request is expected".into() });
         }
+        let is_rpc = matches!(binding, BindingId::A2a | BindingId::Mcp) && hop.target.is_none();
+        if is_rpc && hop.id.as_deref().is_none_or(|raw| raw == b"null") {
+            return Err(BridgeError::Malformed { at: "id", why: "a request has an id, for its answer".into() });
+        }
         let owned = |raw: &Option<Cow<'_, [u8]>>| raw.as_ref().map(|raw| raw.to_vec());
         let is_ainp = binding == BindingId::Ainp;
         let peer = hop.envelope.from.as_ref().map(|from| from.text().into_owned());
@@ -60,8 +73,11 @@ impl<'a> IncomingRequest<'a> {
             count: AtomicU64::default(),
         };
         let hops = message.trail.hops.iter().map(|hop| hop.text().into_owned()).collect();
-        let envelope = peer.filter(|_| is_ainp).map(|peer| (peer, hop.envelope.time, hop.envelope.lifetime));
-        Ok(Self { form: Arc::new(form), hops, message, target: owned(&hop.target), envelope })
+        let to = hop.envelope.to.as_ref().map(|to| to.text().into_owned());
+        let (time, lifetime) = (hop.envelope.time, hop.envelope.lifetime);
+        let envelope = peer.filter(|_| is_ainp).map(|from| HeardEnvelope { from, to, time, lifetime });
+        let takes_questions = binding == BindingId::A2a || form.stateless && takes_forms(&hop.meta);
+        Ok(Self { form: Arc::new(form), hops, message, target: owned(&hop.target), envelope, takes_questions })
     }
 
     /// Kind of the message: a request, a cancellation or a sign of life.
@@ -84,10 +100,17 @@ impl<'a> IncomingRequest<'a> {
         self.message.wants.immediate
     }
 
-    /// Id of the task that the request goes on with.
-    pub fn task(&self) -> Option<String> {
+    /// Id of the task that the request goes on with; for MCP with the turn at which the client was asked.
+    pub fn task(&self) -> Option<(String, Option<u64>)> {
         let own = self.message.task.as_ref().map(|task| task.text().into_owned());
-        own.or_else(|| json::as_str(self.param("requestState")?).map(Cow::into_owned))
+        let named = own.or_else(|| json::as_str(self.param("requestState")?).map(Cow::into_owned))?;
+        let parted = named.split_once('.').and_then(|(task, turn)| Some((task.to_owned(), Some(turn.parse().ok()?))));
+        Some(parted.filter(|_| self.form.binding == BindingId::Mcp).unwrap_or((named, None)))
+    }
+
+    /// Tells if the request answers the question asked at the turn `at`.
+    pub fn answers(&self, turn: Option<u64>, at: u64) -> bool {
+        self.form.binding != BindingId::Mcp || turn == Some(at) && self.param("inputResponses").is_some()
     }
 
     /// A member of the params of MCP.
@@ -117,8 +140,14 @@ impl<'a> IncomingRequest<'a> {
     /// Refuses a wish that this door can't fulfil.
     pub fn check_wishes(&self) -> Result<(), ClientRefusal> {
         let text = "Translated requests have no push notifications: follow the task by a stream, or ask for the task.";
-        let refused = || ClientRefusal::new(RefusalReason::PushNotificationNotSupported, text);
-        if self.message.wants.push.is_some() { Err(refused()) } else { Ok(()) }
+        if self.message.wants.push.is_some() {
+            return Err(ClientRefusal::new(RefusalReason::PushNotificationNotSupported, text));
+        }
+        if self.form.binding == BindingId::Mcp && self.message.wants.immediate {
+            let text = "MCP has no answer before the end of the work: leave `immediate` out, and wait or follow the progress.";
+            return Err(ClientRefusal::new(RefusalReason::UnsupportedOperation, text));
+        }
+        Ok(())
     }
 
     /// Reads the request as the answer to a question.
@@ -166,18 +195,20 @@ fn bounded(id: String) -> Result<String, ClientRefusal> {
     if id.len() > LONGEST_ID { Err(ClientRefusal::new(RefusalReason::InvalidParams, text)) } else { Ok(id) }
 }
 
+/// Reads the capabilities of an MCP client for forms. An empty object stands for them.
+fn takes_forms(meta: &[RawMember<'_>]) -> bool {
+    let said = meta.iter().find(|member| member.key().ends_with("/clientCapabilities"));
+    let asked = said.and_then(|said| Members::parse(said.value(), Duplicates::RefuseDeep).ok()?.object("elicitation"));
+    asked.is_some_and(|asked| asked.is_empty() || asked.get("form").is_some())
+}
+
 /// Reads the response of an MCP client to the question of this gate.
 fn responded(raw: &[u8]) -> Option<GivenInput> {
     let answer = Members::parse(raw, Duplicates::RefuseDeep).ok()?.object("answer")?;
     if answer.str("action").as_deref() != Some("accept") {
         return Some(GivenInput::Declined);
     }
-    let content = answer.get("content")?;
-    let members = Members::again(content);
-    match members.str("answer").filter(|_| members.len() == 1) {
-        Some(text) => Some(GivenInput::Text(text.into_owned())),
-        None => Some(GivenInput::Data(lossy(content))),
-    }
+    Some(answer.get("content").map_or(GivenInput::Accepted, |content| GivenInput::Data(lossy(content))))
 }
 
 /// Writes the parts of a message as the arguments of a skill.
@@ -216,7 +247,7 @@ mod tests {
     use super::*;
 
     const SEND: &str = r#"{"jsonrpc":"2.0","id":7,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"amount":1.50}}],"metadata":{"x":1,"io.banyan/aepb":{"op":"pay","hops":["spiffe://a/b"]}}}}}"#;
-    const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"draft","arguments":{"poem":1},"requestState":"t","inputResponses":{"answer":{"action":"accept","content":{"answer":"green"}}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":3}}}"#;
+    const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"draft","arguments":{"poem":1},"requestState":"t.4","inputResponses":{"answer":{"action":"accept","content":{"answer":"green"}}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":3}}}"#;
 
     #[test]
     fn ae_15_what_has_no_place_goes_on_with_the_call() {
@@ -240,7 +271,8 @@ mod tests {
     #[test]
     fn ae_18_the_answer_of_a_client_reaches_its_task() {
         let read = IncomingRequest::read(BindingId::Mcp, CALL.as_bytes(), None).unwrap();
-        assert_eq!((read.task().as_deref(), read.input()), (Some("t"), GivenInput::Text("green".into())));
+        assert_eq!((read.task(), read.input()), (Some(("t".into(), Some(4))), GivenInput::Data(r#"{"answer":"green"}"#.into())));
+        assert!(read.answers(Some(4), 4) && !read.answers(Some(4), 6) && !read.answers(None, 4), "an answer sent again answers nothing");
         let declined = CALL.replace("accept", "decline");
         assert_eq!(IncomingRequest::read(BindingId::Mcp, declined.as_bytes(), None).unwrap().input(), GivenInput::Declined);
     }
@@ -253,5 +285,27 @@ mod tests {
         );
         let read = IncomingRequest::read(BindingId::Mcp, call.as_bytes(), None).unwrap();
         assert!(matches!(read.call(BindingId::A2a, "x".into(), "own"), Err(BridgeError::SemanticLoss(_))));
+    }
+
+    #[test]
+    fn ae_18_only_a_client_that_says_so_is_asked() {
+        let asked = |capabilities: &str| {
+            let meta = format!(r#""_meta":{{"io.modelcontextprotocol/clientCapabilities":{capabilities},"#);
+            let text = CALL.replace(r#""_meta":{"#, &meta);
+            IncomingRequest::read(BindingId::Mcp, text.as_bytes(), None).unwrap().takes_questions
+        };
+        assert!(asked(r#"{"elicitation":{}}"#) && asked(r#"{"elicitation":{"form":{}}}"#));
+        assert!(!asked("{}") && !asked(r#"{"elicitation":{"url":{}}}"#));
+    }
+
+    #[test]
+    fn ae_11_a_request_without_an_answer_is_refused_first() {
+        for id in ["", r#""id":null,"#] {
+            let (send, call) = (SEND.replace(r#""id":7,"#, id), CALL.replace(r#""id":7,"#, id));
+            assert!(IncomingRequest::read(BindingId::A2a, send.as_bytes(), None).is_err(), "{id}");
+            assert!(IncomingRequest::read(BindingId::Mcp, call.as_bytes(), None).is_err(), "{id}");
+        }
+        let at_once = CALL.replace(r#""progressToken":3"#, r#""io.banyan/aepb":{"immediate":true}"#);
+        assert!(IncomingRequest::read(BindingId::Mcp, at_once.as_bytes(), None).unwrap().check_wishes().is_err());
     }
 }
