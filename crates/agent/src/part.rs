@@ -13,6 +13,7 @@ use config::secret::Sources;
 use door::entrance::Entrance;
 use door::part::{GatePart, Ground, InstalledPart};
 use door::port::Door;
+use runtime::clock;
 use runtime::tls::Connector;
 
 use crate::evidence::notary::Notary;
@@ -27,6 +28,7 @@ use crate::served::tasks::Tasks;
 use crate::served::translate_door::TranslateDoor;
 use crate::settings::section::AgentSection;
 use crate::translated::ancestry::ClaimsAlone;
+use crate::translated::heard::HeardMessages;
 use crate::translated::key;
 use crate::translated::rate::TranslationRates;
 
@@ -128,6 +130,7 @@ impl InstalledPart for InstalledAgents {
             rates: TranslationRates::default(),
             running: Arc::default(),
             key: self.key.clone(),
+            heard: HeardMessages::new(clock::wall() / 1000),
         };
         vec![agent, Arc::new(capabilities), Arc::new(negotiations), Arc::new(translations)]
     }

@@ -54,10 +54,10 @@ def cbor_map(key, text):
 
 
 class Signer:
-    """An agent of AINP with a key of its own; `pre-hash` is the mode of the specification."""
+    """An agent of AINP with a key of its own, for a receiver; `pre-hash` is the mode of the specification."""
 
-    def __init__(self, prehash=True):
-        self.key, self.prehash = Ed25519PrivateKey.generate(), prehash
+    def __init__(self, receiver, prehash=True):
+        self.key, self.receiver, self.prehash = Ed25519PrivateKey.generate(), receiver, prehash
         self.did = did(self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     def intent(self, service, details, **more):
@@ -66,7 +66,7 @@ class Signer:
         payload = {"@context": "https://ainp.dev/contexts/service/v1", "@type": "RequestService", "version": "1.0.0", "semantics": semantics,
                    "embedding": {"b64": "AACAPw==", "dim": 1, "dtype": "f32", "model": "m"}, "budget": {"max_credits": 3}, **more.pop("payload", {})}
         envelope = {"version": "0.1.0", "msg_type": "INTENT", "id": str(uuid.uuid4()), "timestamp": int(time.time() * 1000), "from_did": self.did,
-                    "to_did": "did:web:gate.example", "schema": "https://ainp.dev/schemas/intents/request-service/v1", "payload": payload, **more}
+                    "to_did": self.receiver, "schema": "https://ainp.dev/schemas/intents/request-service/v1", "payload": payload, **more}
         return self.signed(envelope)
 
     def signed(self, envelope):

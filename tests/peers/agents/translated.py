@@ -1,11 +1,14 @@
 """The translate endpoint (AE-10, AE-11, AE-14 to AE-18): agents of four protocols reach a server of MCP and an agent made with the official A2A SDK,
 a person agrees in between, and nothing that is refused goes out."""
+import hashlib
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from contextlib import ExitStack
@@ -50,6 +53,11 @@ def post(gateway, source, target, body, who="alice", dest="mcp-v1", **more):
         link.close()
 
 
+def own_did(gateway):
+    """The name of a gate in AINP."""
+    return f"did:web:127.0.0.1%3A{gateway.port}"
+
+
 def ask(tool, payload, content=small.JSON, verb=small.ASK, number=7):
     """A question of µACP."""
     return small.frame(verb, number, [(small.TOPIC, tool.encode()), (small.CONTENT, content.to_bytes(4, "big"))], payload)
@@ -78,6 +86,8 @@ def translated(report):
         small_frames(report, gateway, wiped)
         envelopes(report, gateway, wiped)
         larger(report, gateway)
+        once(report, gateway, wiped)
+        let_go(report, gateway)
         refused(report, gateway, wiped)
 
 
@@ -103,7 +113,7 @@ def small_frames(report, gateway, wiped):
 def envelopes(report, gateway, wiped):
     """AINP to MCP and to A2A, in both modes of signing; each envelope runs its tool once."""
     for prehash in (True, False):
-        signer, before = small.Signer(prehash), wiped()
+        signer, before = small.Signer(own_did(gateway), prehash), wiped()
         intent = signer.intent("wipe", {"disk": "sdc"}, trace_id="t-1")
         answer = json.loads(post(gateway, "ainp-v1", "disk", intent)[2])
         report.equal(f"AE-11: an intent is answered (pre-hash {prehash})", (answer["msg_type"], answer["payload"]["status"], answer["payload"]["result"]),
@@ -117,6 +127,13 @@ def envelopes(report, gateway, wiped):
         report.equal("AE-17: a changed envelope is refused", (forged["payload"]["error_code"], wiped() - before), ("INVALID_SIGNATURE", 1))
         late = signer.intent("wipe", {"disk": "sdc"}, timestamp=int((time.time() - 7200) * 1000))
         report.equal("AE-17: so is an old one", json.loads(post(gateway, "ainp-v1", "disk", late)[2])["payload"]["error_code"], "TIMEOUT")
+        theirs = json.loads(post(gateway, "ainp-v1", "disk", intent, who="bob")[2])
+        report.equal("AE-17: an envelope sent again by another runs nothing", (theirs["payload"]["error_code"], wiped() - before), ("DUPLICATE_INTENT", 1))
+        strayed = signer.intent("wipe", {"disk": "sdc"}, to_did="did:web:gate.example")
+        report.equal("AE-17: an envelope for another gate is refused", (json.loads(post(gateway, "ainp-v1", "disk", strayed)[2])["payload"]["error_code"], wiped() - before),
+                     ("UNAUTHORIZED", 1))
+        named = signer.intent("echo", {"n": 2}, to_did=answer["from_did"])
+        report.equal("AE-17: the name in an answer is one of the gate", json.loads(post(gateway, "ainp-v1", "writer", named, dest="a2a-v1")[2])["payload"]["status"], "success")
         said = json.loads(post(gateway, "ainp-v1", "writer", signer.intent("echo", {"n": 1}), dest="a2a-v1")[2])
         report.equal("AE-11: an intent reaches an agent of A2A", said["payload"].get("result"), "|[{'n': 1.0}]")
 
@@ -136,6 +153,46 @@ def larger(report, gateway):
     report.equal("AE-11: ping", json.loads(post(gateway, "mcp-v1", "writer", {"jsonrpc": "2.0", "id": 1, "method": "ping"}, dest="a2a-v1")[2])["result"], {})
 
 
+def once(report, gateway, wiped):
+    """A frame sent again, and requests that could have no answer."""
+    before, frame = wiped(), ask("wipe", b'{"disk":"sdf"}', number=4711)
+    told = [small.unframed(post(gateway, "uacp-v1", "disk", frame)[2])["payload"] for _ in range(2)]
+    report.equal("AE-17: a frame sent again runs nothing again", (told, wiped() - before), ([b"wiped sdf"] * 2, 1))
+    theirs = small.unframed(post(gateway, "uacp-v1", "disk", frame, who="bob")[2])
+    report.equal("AE-17: the same frame of another caller is another message", (theirs["payload"], wiped() - before), (b"wiped sdf", 2))
+    silent = send("wipe", [{"data": {"disk": "sdf"}}])
+    del silent["id"]
+    report.equal("AE-11: a request without an id is refused first", (post(gateway, "a2a-v1", "disk", silent)[0], wiped() - before), (400, 2))
+    early = post(gateway, "mcp-v1", "writer", call("echo", {"n": 1}, **{"io.banyan/aepb": {"immediate": True}}), dest="a2a-v1")
+    report.check("AE-18: MCP has no answer before the end, and is told first", "error" in json.loads(early[2]), early)
+
+
+def let_go(report, gateway):
+    """A stream of MCP is cancelled by its notification, and by its end."""
+    ended = []
+    waits = threading.Thread(target=lambda: ended.extend(events(post(gateway, "mcp-v1", "writer", call("wait", {"n": 1}, progressToken="w"), dest="a2a-v1")[2])))
+    waits.start()
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 6}}
+    until = time.monotonic() + 20
+    while waits.is_alive() and time.monotonic() < until:
+        post(gateway, "mcp-v1", "writer", cancel, dest="a2a-v1")
+        waits.join(0.3)
+    report.check("AE-18: a cancelled stream of MCP ends with its answer", not waits.is_alive() and ended and ended[-1].get("id") == 6, ended)
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as link:
+        body = json.dumps(call("wait", {"n": 2}, progressToken="w")).encode()
+        head = f"POST {ENDPOINT} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKENS['alice']}\r\nAepb-Source-Protocol: mcp-v1\r\n"
+        link.sendall(f"{head}Aepb-Dest-Protocol: a2a-v1\r\nAepb-Target: writer\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        report.check("AE-18: a stream of MCP begins", link.recv(4096).startswith(b"HTTP/1.1 200"))
+    listed = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"pageSize": 1}}
+
+    def state():
+        link = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+        link.request("POST", "/a2a", json.dumps(listed), {"Authorization": f"Bearer {TOKENS['alice']}", "A2A-Version": "1.0"})
+        return json.loads(link.getresponse().read())["result"]["tasks"][0]["status"]["state"]
+
+    report.equal("AE-18: a stream of MCP let go cancels its call", settled(state, lambda seen: seen == "TASK_STATE_CANCELED"), "TASK_STATE_CANCELED")
+
+
 def refused(report, gateway, wiped):
     """Nothing that is refused goes out, and each refusal is one clear document."""
     before, good = wiped(), ask("wipe", b'{"disk":"sde"}')
@@ -143,6 +200,7 @@ def refused(report, gateway, wiped):
     for name, answer, status, code in [
         ("slim", post(gateway, "slim-v1", "disk", good), 404, "no_translation_path"),
         ("no such server", post(gateway, "uacp-v1", "none", good), 404, "no_translation_path"),
+        ("a sign of life to no server", post(gateway, "uacp-v1", "none", small.frame(small.PING, 3)), 404, "no_translation_path"),
         ("a server of another protocol", post(gateway, "uacp-v1", "disk", good, dest="a2a-v1"), 404, "no_translation_path"),
         ("a torn frame", post(gateway, "uacp-v1", "disk", good[:5]), 400, "policy_violation"),
         ("no tool", post(gateway, "uacp-v1", "disk", small.frame(small.ASK, 1)), 422, "semantic_loss"),
@@ -178,10 +236,12 @@ def approved(report):
         follow = small.frame(small.ASK, 8, [(small.TOPIC, b"wipe"), (small.EXTENSION, b"\0\1" + piece)])
         ended = settled(lambda: small.unframed(post(gateway, "uacp-v1", "disk", follow)[2]), lambda one: one["code"] == 0)
         report.equal("AE-18: who asks for the task hears the end, and the tool ran once", (ended["payload"], wiped()), (b"wiped sda", 1))
+        elsewhere = small.unframed(post(gateway, "uacp-v1", "writer", follow, dest="a2a-v1")[2])
+        report.equal("AE-17: the task of another server is unknown", elsewhere["code"], 0x43)
         theirs = small.unframed(post(gateway, "uacp-v1", "disk", follow, who="bob")[2])
         report.equal("AE-17: the task of another caller is unknown", theirs["code"], 0x43)
 
-        intent = small.Signer().intent("wipe", {"disk": "sdb"})
+        intent = small.Signer(own_did(gateway)).intent("wipe", {"disk": "sdb"})
         waits = json.loads(post(gateway, "ainp-v1", "disk", intent)[2])["payload"]
         report.equal("AE-18: an intent that waits is partial", (waits["status"], waits["io.banyan/aepb"]["state"], wiped()), ("partial", "TASK_STATE_AUTH_REQUIRED", 1))
         agree()
@@ -205,7 +265,15 @@ def settled(look, is_over):
 
 
 def bounded(report):
-    """A caller has a rate of its own, and a pair may be shut."""
+    """A caller has a rate of its own, a pair may be shut, and a hidden server looks like none."""
+    with ExitStack() as stack:
+        hidden = hashlib.sha256(b"eve-" + b"e" * 28).hexdigest()
+        more = f'[profile.nothing]\nexclude = ["*"]\n[[token]]\nname = "eve"\nsha256 = "{hidden}"\nprofile = "nothing"\n'
+        gateway, log = gate(stack, "hidden", more=more)
+        ran = post(gateway, "uacp-v1", "disk", ask("wipe", b'{"disk":"a"}'))[0]
+        eve = {"Authorization": "Bearer eve-" + "e" * 28}
+        seen = [post(gateway, "uacp-v1", target, ask("wipe", b'{"disk":"b"}'), **eve)[::2] for target in ("disk", "none")]
+        report.equal("AE-17: a hidden server looks like none", (ran, seen[0] == seen[1], seen[0][0], Path(log).read_text().count("\n")), (200, True, 404, 1))
     with ExitStack() as stack:
         gateway, _ = gate(stack, "bounded", more='translate_from = ["uacp-v1"]\ntranslate_rate = 3\n')
         good = small.frame(small.PING, 3)

@@ -10,9 +10,11 @@ use agent_proto::part::{Content, MessagePart};
 use agent_proto::task::TaskState;
 use agent_proto::turn::{AgentTurn, first_text};
 use arc_swap::ArcSwap;
+use banyan_model::Era;
 use bridge::EXTENSION_KEY;
 use bytes::Bytes;
 use call::tree::back::Back;
+use call::tree::caller::Caller;
 use call::tree::port::{OutgoingRequest, Upstream, UpstreamError, UpstreamTraits};
 use futures_util::future::BoxFuture;
 use json::{Members, quote};
@@ -30,6 +32,7 @@ use crate::mounted::owners::ConversationOwners;
 use crate::mounted::skill::{self, SkillTools};
 use crate::mounted::steps::Steps;
 use crate::mounted::wire::{AgentWire, Endpoint};
+use crate::translated::CLIENT;
 
 /// Most questions of an agent in one call.
 const MOST_QUESTIONS: usize = 32;
@@ -111,8 +114,13 @@ impl AgentUpstream {
             return Ok(refused(-32602, &format!("the agent has no skill `{name}`: list the tools again")));
         };
         let arguments = out.params.get("arguments").unwrap_or_else(|| Bytes::from_static(b"{}"));
-        let extension =
-            out.params.meta().and_then(|meta| meta.get(EXTENSION_KEY).filter(|raw| raw.starts_with(b"{")).map(Bytes::copy_from_slice));
+        // The extension of a client at another door is a claim without a check.
+        let is_own = back.is_some_and(|back| is_translated(&back.caller));
+        let extension = out
+            .params
+            .meta()
+            .and_then(|meta| meta.get(EXTENSION_KEY).filter(|raw| raw.starts_with(b"{")).map(Bytes::copy_from_slice))
+            .filter(|_| is_own);
         let message = match skill::message(skill, &arguments, extension.as_deref(), random::token()) {
             Ok(message) => message,
             Err(why) => return Ok(refused(-32602, &why)),
@@ -261,4 +269,8 @@ fn reply(turn: &AgentTurn, text: String, metadata: Vec<(String, String)>) -> Out
 
 fn refused(code: i64, why: &str) -> Answer {
     Answer::Error(error_object(code, why, None))
+}
+/// Tells if a caller came through the translate endpoint. A client of MCP in the initialize era has a session, whatever its name.
+fn is_translated(caller: &Caller) -> bool {
+    caller.era == Era::Initialize && caller.session.is_none() && caller.info == CLIENT
 }

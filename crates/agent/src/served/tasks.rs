@@ -163,6 +163,11 @@ impl Tasks {
         owned(&self.lock(), owner, id).ok()?.evidence.clone()
     }
 
+    /// Name of the tool that a task of `owner` calls.
+    pub fn skill(&self, owner: &Principal, id: &str) -> Result<String, ClientRefusal> {
+        owned(&self.lock(), owner, id).map(|kept| kept.call.skill.clone())
+    }
+
     /// Size of a task of `owner`, in bytes.
     pub fn size(&self, owner: &Principal, id: &str) -> Result<usize, ClientRefusal> {
         owned(&self.lock(), owner, id).map(|kept| kept.task.size())

@@ -1,15 +1,17 @@
 //! Door of translated requests: `POST /aepb/translate`. Each request is a message to a task of the gate as an agent, and so takes the one way of
 //! every call. Decides on no call.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent_proto::served::incoming::{OnwardMessage, SentMessage, SentPurpose};
 use agent_proto::served::rejection::{ClientRefusal, RefusalReason};
 use agent_proto::task::TaskState;
-use banyan_model::Principal;
+use banyan_model::{Principal, Segment};
 use bridge::{BindingId, BridgeError, EnvelopeKey, MessageKind, key_of_did, seal_of};
 use bytes::Bytes;
+use call::tree::snapshot::Sight;
 use call::words::party::Party;
 use door::port::Door;
 use door::reply::{self, Payload, typed};
@@ -20,21 +22,24 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use json::quote;
 use runtime::clock;
+use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::evidence::arrived::ArrivedEvidence;
 use crate::served::agent_door::{AdmittedClient, AgentDoor, ClientForm, streamed};
 use crate::served::problem::problem;
 use crate::served::running::RunningRequests;
+use crate::served::shelf::{MessageMark, mark};
 use crate::served::streams::FollowedTask;
 use crate::settings::section::AgentSettings;
-use crate::translated::TRANSLATE;
 use crate::translated::ancestry::{self, Ancestry, HopRefusal};
-use crate::translated::form::AnswerForm;
-use crate::translated::incoming::IncomingRequest;
+use crate::translated::form::{AnswerForm, DUPLICATE};
+use crate::translated::heard::{HeardMessages, Hearing};
+use crate::translated::incoming::{HeardEnvelope, IncomingRequest};
 use crate::translated::pair::{NoPassage, WantedPair};
 use crate::translated::rate::TranslationRates;
 use crate::translated::target;
+use crate::translated::{CLIENT, TRANSLATE};
 
 const WARNINGS: HeaderName = HeaderName::from_static("aepb-translation-warnings");
 /// Most skew between the clocks of AINP, in milliseconds.
@@ -46,8 +51,8 @@ const USUAL_LIFE: u64 = 60_000;
 /// Time for a cancelled run to end before its task is shown unchanged.
 const CANCELLING: Duration = Duration::from_secs(5);
 /// Client whose binding takes questions, and another.
-const ASKABLE: ClientForm = ClientForm { info: b"{\"name\":\"aepb\"}", capabilities: b"{\"elicitation\":{\"form\":{}}}" };
-const SILENT: ClientForm = ClientForm { info: b"{\"name\":\"aepb\"}", capabilities: b"{}" };
+const ASKABLE: ClientForm = ClientForm { info: CLIENT, capabilities: b"{\"elicitation\":{\"form\":{}}}" };
+const SILENT: ClientForm = ClientForm { info: CLIENT, capabilities: b"{}" };
 
 /// Translated requests, at the listener.
 pub struct TranslateDoor {
@@ -56,6 +61,7 @@ pub struct TranslateDoor {
     pub rates: TranslationRates,
     pub running: Arc<RunningRequests>,
     pub key: Option<Arc<EnvelopeKey>>,
+    pub heard: HeardMessages,
 }
 
 /// Reasons for an answer without a task.
@@ -63,8 +69,8 @@ enum UntranslatedRequest {
     NoPassage(NoPassage),
     /// In the binding of the request.
     Native(ClientRefusal),
-    /// An envelope of AINP, with a code of AINP.
-    Envelope(&'static str, &'static str),
+    /// An envelope of AINP, or a message heard before, with a code of AINP.
+    Envelope(&'static str, Cow<'static, str>),
 }
 
 /// Message to a task, or a look at a task.
@@ -135,7 +141,7 @@ impl TranslateDoor {
                     }
                 };
                 match arrived {
-                    Ok(arrived) => self.carry((client, arrived), &pair, &settings, request).await,
+                    Ok(arrived) => self.carry((client, arrived), &body, &pair, &settings, request).await,
                     Err(refused) => return *refused,
                 }
             }
@@ -168,7 +174,11 @@ impl TranslateDoor {
                 return Err(NoPassage::forbidden(format!("The message would be translated more than {most} times.")).into());
             }
         }
-        let Some(envelope) = &request.envelope else { return Ok(()) };
+        request.envelope.as_ref().map_or(Ok(()), |envelope| self.check_envelope(body, settings, envelope))
+    }
+
+    /// Holds an envelope of AINP to its signature, its time and its receiver.
+    fn check_envelope(&self, body: &Bytes, settings: &AgentSettings, envelope: &HeardEnvelope) -> Result<(), UntranslatedRequest> {
         if self.key.is_none() {
             let text = "This gate has no key to sign answers of AINP: its operator has to mend the file of the key.";
             return Err(NoPassage::new(StatusCode::SERVICE_UNAVAILABLE, "policy_violation", text).into());
@@ -176,15 +186,27 @@ impl TranslateDoor {
         if key_of_did(&envelope.from).and_then(|key| seal_of(body, &key).ok().flatten()).is_none() {
             return Err(UntranslatedRequest::Envelope(
                 "INVALID_SIGNATURE",
-                "The envelope is not signed with the key that its `from_did` names.",
+                "The envelope is not signed with the key that its `from_did` names.".into(),
             ));
         }
         let (now, time, life) = (clock::wall() / 1000, envelope.time, envelope.lifetime.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE));
         if time.saturating_add(life).saturating_add(SKEW) < now || time > now.saturating_add(SKEW) {
             return Err(UntranslatedRequest::Envelope(
                 "TIMEOUT",
-                "The envelope is out of its time: set the clock, or send the message anew.",
+                "The envelope is out of its time: set the clock, or send the message anew.".into(),
             ));
+        }
+        if time < self.heard.since {
+            let text = "The envelope is older than the start of this gate, which may have run it before: ask for the task, or send the message anew.";
+            return Err(UntranslatedRequest::Envelope("TIMEOUT", text.into()));
+        }
+        let own = [self.key.as_ref().map(|key| key.did()), settings.web_did()];
+        if !own.iter().flatten().any(|own| envelope.to.as_ref() == Some(own)) {
+            let text = format!(
+                "The envelope is for another: write `{}` in `to_did`.",
+                own.into_iter().flatten().collect::<Vec<_>>().join("` or `")
+            );
+            return Err(UntranslatedRequest::Envelope("UNAUTHORIZED", text.into()));
         }
         Ok(())
     }
@@ -193,23 +215,30 @@ impl TranslateDoor {
     async fn carry(
         &self,
         (client, arrived): (AdmittedClient, Option<ArrivedEvidence>),
+        body: &[u8],
         pair: &WantedPair,
         settings: &AgentSettings,
         request: IncomingRequest<'_>,
     ) -> Result<Response<Payload>, UntranslatedRequest> {
         let (form, owner) = (Arc::clone(&request.form), client.caller.principal.clone());
+        let wanted = self.wanted(&client, pair)?;
         match request.kind() {
             MessageKind::Probe => return Ok(typed(StatusCode::OK, form.kind(false), form.write_life()?.into())),
-            MessageKind::Cancel => return self.cancel(&owner, &request).await,
+            MessageKind::Cancel => return self.cancel(&owner, &wanted, &request).await,
             MessageKind::Request | MessageKind::Response | MessageKind::Event | MessageKind::Failure => {}
         }
         let client = if request.takes_questions { self.agent.as_client(client, &ASKABLE) } else { client };
         let place = if request.wants_stream() { Some(self.agent.streams.place(&owner)?) } else { None };
-        let (asked, warnings) = self.ask(&client, pair, settings, &request)?;
+        let (asked, warnings) = self.ask(&client, (body, pair, &wanted), settings, &request)?;
         let AdmittedClient { caller, held, streams, pushes } = client;
         let (id, mut state, is_call) = match asked {
             AskedTask::Message(sent) => {
-                let (id, state, _) = self.agent.send(&caller, (held, pushes), *sent, arrived)?;
+                let heard = self.hear(&owner, body, pair, &request, &sent)?;
+                let begun = self.agent.send(&caller, (held, pushes), *sent, arrived);
+                if let (Err(_), Some((mark, until))) = (&begun, heard) {
+                    self.heard.take_back(mark, until);
+                }
+                let (id, state, _) = begun?;
                 (id, state, true)
             }
             AskedTask::Look(id) => match self.agent.tasks.watch(&owner, &id) {
@@ -234,20 +263,73 @@ impl TranslateDoor {
         self.show(&owner, &id, &form, &warnings)
     }
 
+    /// Hears a message of µACP or AINP, which runs once within its life. Gives the mark of a first message, and the end of its life.
+    fn hear(
+        &self,
+        owner: &Principal,
+        body: &[u8],
+        pair: &WantedPair,
+        request: &IncomingRequest<'_>,
+        sent: &SentMessage,
+    ) -> Result<Option<(MessageMark, u64)>, UntranslatedRequest> {
+        let now = clock::wall() / 1000;
+        let (mark, until) = match (&request.envelope, pair.from) {
+            (Some(envelope), _) => {
+                let life = envelope.lifetime.unwrap_or(USUAL_LIFE).min(LONGEST_LIFE);
+                (mark(&format!("ainp {}", sent.id)), envelope.time.saturating_add(life).saturating_add(SKEW))
+            }
+            (None, BindingId::Uacp) => (mark(&format!("{owner:?} {}", frame_id(body, pair))), now + LONGEST_LIFE),
+            (None, BindingId::A2a | BindingId::Ainp | BindingId::Mcp | BindingId::Slim) => return Ok(None),
+        };
+        let again = match self.heard.hear(owner, mark, until, now) {
+            Hearing::First => return Ok(Some((mark, until))),
+            Hearing::Full => {
+                let text = "Too many messages are within their lives: wait a few minutes. The message has not been carried.";
+                return Err(ClientRefusal::new(RefusalReason::Crowded, text).into());
+            }
+            Hearing::Again => self.agent.tasks.known(owner, sent)?.is_some(),
+            Hearing::FromAnother => false,
+        };
+        let text =
+            "The message was heard before, and its task is not here for the caller: send a message of its own, with an id of its own.";
+        if again { Ok(None) } else { Err(UntranslatedRequest::Envelope(DUPLICATE, text.into())) }
+    }
+
+    /// Finds the wanted server in the sight of the caller, to whom a hidden server and none look alike.
+    fn wanted(&self, client: &AdmittedClient, pair: &WantedPair) -> Result<(Sight, Segment), NoPassage> {
+        let gate = &self.agent.entrance.gate;
+        let config = gate.config.load_full();
+        let sight = Sight::of_caller(gate.mounts.tree.load_full(), &client.caller);
+        let mount = target::mount(&config, &pair.target).filter(|mount| target::binding_of(mount) == pair.to);
+        let seen = mount.map(|mount| mount.name.clone()).filter(|name| target::is_seen(&sight, name));
+        let no_path = "No server of the wanted protocol that the caller may use has the name or the address in `Aepb-Target`.";
+        Ok((sight, seen.ok_or_else(|| NoPassage::no_path(no_path))?))
+    }
+
+    /// Checks that a task of `owner` is one of the wanted server.
+    fn check_task(&self, owner: &Principal, (sight, mount): &(Sight, Segment), task: &str) -> Result<(), ClientRefusal> {
+        let skill = self.agent.tasks.skill(owner, task)?;
+        let text = "No task of this caller at the server in `Aepb-Target` has the id.";
+        let refused = || ClientRefusal::new(RefusalReason::TaskNotFound, text);
+        if target::is_of(sight, mount, &skill) { Ok(()) } else { Err(refused()) }
+    }
+
     /// Reads a request as a message to a task, with the warnings of the translation.
     fn ask(
         &self,
         client: &AdmittedClient,
-        pair: &WantedPair,
+        (body, pair, wanted): (&[u8], &WantedPair, &(Sight, Segment)),
         settings: &AgentSettings,
         request: &IncomingRequest<'_>,
     ) -> Result<(AskedTask, Vec<String>), UntranslatedRequest> {
         request.check_wishes()?;
-        let (id, context) = (request.id()?, request.context()?);
+        let context = request.context()?;
+        let id = if pair.from == BindingId::Uacp { frame_id(body, pair) } else { request.id()? };
         let message = |id, purpose| {
             AskedTask::Message(Box::new(SentMessage { id, purpose, context: context.clone(), push: None, returns_at_once: false }))
         };
         if let Some((task, turn)) = request.task() {
+            self.check_task(&client.caller.principal, wanted, &task)?;
             let at = self.agent.tasks.turn(&client.caller.principal, &task)?;
             if at.state != TaskState::InputRequired || !request.answers(turn, at.count) {
                 return Ok((AskedTask::Look(task), Vec::new()));
@@ -256,14 +338,10 @@ impl TranslateDoor {
             let onward = OnwardMessage { id: id.clone(), task, call: Ok(None), input: request.input() };
             return Ok((message(id, SentPurpose::GoesOn(onward)), Vec::new()));
         }
-        let config = self.agent.entrance.gate.config.load_full();
-        let mount = target::mount(&config, &pair.target).filter(|mount| target::binding_of(mount) == pair.to);
-        let no_path = "No server of the wanted protocol here has the name or the address in `Aepb-Target`.";
-        let mount = mount.ok_or_else(|| NoPassage::no_path(no_path))?;
-        let op = request.op().unwrap_or_default();
+        let (sight, mount) = wanted;
         // A tool that the caller is not shown and a tool that is not there look alike, and the way of the call records both.
-        let skill = target::shown(&self.agent.entrance.gate, &client.caller, &mount.name, &op);
-        let called = request.call(pair.to, skill.unwrap_or_else(|| format!("{}__{op}", mount.name)), &settings.agent_id())?;
+        let name = target::name_of(sight, mount, &request.op().unwrap_or_default());
+        let called = request.call(pair.to, name, &settings.agent_id())?;
         Ok((message(id, SentPurpose::Begins(called.call)), called.warnings))
     }
 
@@ -282,13 +360,19 @@ impl TranslateDoor {
     }
 
     /// Cancels a task, or the task of a request under way.
-    async fn cancel(&self, owner: &Principal, request: &IncomingRequest<'_>) -> Result<Response<Payload>, UntranslatedRequest> {
+    async fn cancel(
+        &self,
+        owner: &Principal,
+        wanted: &(Sight, Segment),
+        request: &IncomingRequest<'_>,
+    ) -> Result<Response<Payload>, UntranslatedRequest> {
         if let Some(raw) = &request.target {
             // A notification has no answer, and may come too late.
             drop(self.running.find(owner, raw).map(|id| self.agent.tasks.cancel(owner, &id)));
             return Ok(reply::empty(StatusCode::ACCEPTED).into_http());
         }
         let (id, _) = request.task().ok_or_else(|| ClientRefusal::new(RefusalReason::TaskNotFound, "No task is named."))?;
+        self.check_task(owner, wanted, &id)?;
         let mut state = self.agent.tasks.cancel(owner, &id)?;
         drop(timeout(CANCELLING, state.wait_for(|state| state.is_final())).await);
         self.show(owner, &id, &request.form, &[])
@@ -305,7 +389,7 @@ impl UntranslatedRequest {
                 (status, refusal.message.clone(), form.and_then(|form| form.refuse(&refusal).ok()))
             }
             Self::Envelope(code, text) => {
-                (StatusCode::BAD_REQUEST, text.to_owned(), form.and_then(|form| form.refuse_envelope(code, text).ok()))
+                (StatusCode::BAD_REQUEST, text.to_string(), form.and_then(|form| form.refuse_envelope(code, &text).ok()))
             }
         };
         match (written, form) {
@@ -313,6 +397,13 @@ impl UntranslatedRequest {
             _ => problem(status, "policy_violation", &text),
         }
     }
+}
+
+/// Makes an id of a message of µACP, the same when the message is sent again to the same server. Its number alone comes again too soon.
+fn frame_id(body: &[u8], pair: &WantedPair) -> String {
+    let bytes = [pair.to.id().as_bytes(), b" ", pair.target.as_bytes(), b" ", body].concat();
+    let digest = Sha256::digest(bytes);
+    digest.iter().fold("uacp ".to_owned(), |id, byte| format!("{id}{byte:02x}"))
 }
 
 /// Puts the warnings of a translation on a response, as a list of texts. No warning holds content of the message.

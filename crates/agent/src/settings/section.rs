@@ -171,6 +171,13 @@ fn origin(place: &At<String>, reading: &mut FileReading<'_>) -> Option<Origin> {
 }
 
 impl AgentSettings {
+    /// Name of the gate as `did:web`, made of its address.
+    pub fn web_did(&self) -> Option<String> {
+        let url = Url::parse(&self.url).ok()?;
+        let port = url.port().map(|port| format!("%3A{port}")).unwrap_or_default();
+        url.host_str().map(|host| format!("did:web:{host}{port}"))
+    }
+
     /// Identity of the gate as an agent: a SPIFFE id of its host and its name.
     pub fn agent_id(&self) -> String {
         let host = Url::parse(&self.url).ok().and_then(|url| url.host_str().map(|host| host.trim_matches(['[', ']']).replace(':', "-")));

@@ -2,6 +2,7 @@
 
 pub mod ancestry;
 pub mod form;
+pub mod heard;
 pub mod incoming;
 pub mod key;
 pub mod pair;
@@ -10,3 +11,6 @@ pub mod target;
 
 /// Path of the endpoint.
 pub const TRANSLATE: &str = "/aepb/translate";
+
+/// Raw `clientInfo` of callers at the endpoint.
+pub const CLIENT: &[u8] = b"{\"name\":\"aepb\"}";

@@ -2,8 +2,6 @@
 
 use banyan_model::Segment;
 use bridge::BindingId;
-use call::judge::gate::Gate;
-use call::tree::caller::Caller;
 use call::tree::snapshot::Sight;
 use config::resolved::{Config, Mount, RemoteAgent, Transport};
 
@@ -29,12 +27,33 @@ fn address(mount: &Mount) -> Option<&str> {
     }
 }
 
-/// Finds the name under which the caller is shown the tool of a mount: `tool` is that name already, or the owner's.
-pub fn shown(gate: &Gate, caller: &Caller, mount: &Segment, tool: &str) -> Option<String> {
-    let sight = Sight::of_caller(gate.mounts.tree.load_full(), caller);
+/// Tells if the caller is shown a tool of a mount. The tools of a mount that has not answered yet are unknown: such a mount is seen.
+pub fn is_seen(sight: &Sight, mount: &Segment) -> bool {
+    let branches = &sight.tree.branches;
+    let Some(place) = branches.iter().position(|branch| branch.mount.config.name == *mount) else { return false };
+    let is_new = branches.get(place).is_some_and(|branch| branch.negotiated.is_none());
+    sight.view.mounts.contains(&place) && (is_new || sight.view.servers(&|_| true).contains(&place))
+}
+
+/// Finds the name for a call of the tool of a mount: `tool` is the name shown to the caller, or the owner's. A tool that the caller is not
+/// shown gets a name of no tool, for the way of the call to refuse and record.
+pub fn name_of(sight: &Sight, mount: &Segment, tool: &str) -> String {
     let names = [tool.to_owned(), format!("{mount}__{tool}"), format!("{mount}.{tool}")];
-    names.into_iter().find(|name| {
-        let branch = sight.view.tools.find(name).and_then(|(branch, _)| sight.tree.branches.get(branch));
-        branch.is_some_and(|branch| branch.mount.config.name == *mount)
-    })
+    let shown = names.iter().find(|name| owner_of(sight, name) == Some(mount));
+    let unknown = || {
+        let name = format!("{mount}__{tool}");
+        // With more underscores, the name may be that of another mount's tool.
+        if owner_of(sight, &name).is_some() { format!("{mount} {tool}") } else { name }
+    };
+    shown.cloned().unwrap_or_else(unknown)
+}
+
+/// Tells if a call of `name` is one of the mount, or was when its tool was there.
+pub fn is_of(sight: &Sight, mount: &Segment, name: &str) -> bool {
+    owner_of(sight, name).map_or_else(|| name.starts_with(mount.as_str()), |owner| owner == mount)
+}
+
+fn owner_of<'s>(sight: &'s Sight, name: &str) -> Option<&'s Segment> {
+    let (branch, _) = sight.view.tools.find(name)?;
+    sight.tree.branches.get(branch).map(|branch| &branch.mount.config.name)
 }
