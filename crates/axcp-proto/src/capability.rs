@@ -76,6 +76,33 @@ pub struct CapabilityAck {
     pub accepted: Vec<String>,
 }
 
+/// Checks that an offer has one descriptor within bounds.
+fn check_offer(offer: &[u8]) -> Result<(), AxcpError> {
+    let mut descriptors = 0;
+    entries(offer, 1, |descriptor| {
+        descriptors += 1;
+        if descriptors > 1 {
+            return Err(AxcpError::Malformed("an offer has more than one descriptor"));
+        }
+        check_texts(descriptor, 6, MOST_TOOLS, MOST_DESCRIPTOR)
+    })
+}
+
+/// Checks the number of the texts in field `number`, and the bytes of each.
+fn check_texts(message: &[u8], number: u32, most: usize, longest: usize) -> Result<(), AxcpError> {
+    let mut count = 0;
+    entries(message, number, |text| {
+        count += 1;
+        if count > most {
+            return Err(AxcpError::TooLarge { what: "the entries of a list", most });
+        }
+        if text.len() > longest {
+            return Err(AxcpError::TooLarge { what: "the bytes of an entry of a list", most: longest });
+        }
+        Ok(())
+    })
+}
+
 /// A tool, described for others.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CapabilityDescriptor {
@@ -110,22 +137,17 @@ impl CapabilityMessage {
     /// # Errors
     /// When the bytes are no message, or have more entries than a node holds.
     pub fn read(content: &Bytes) -> Result<Option<CapabilityKind>, AxcpError> {
-        let count = |list: &[u8], number| {
-            let mut left = MOST_TOOLS;
-            entries(list, number, |_| {
-                left = left.checked_sub(1).ok_or(AxcpError::TooLarge { what: "the tools in a list", most: MOST_TOOLS })?;
-                Ok(())
-            })
-        };
-        let scopes = |descriptor: &[u8]| {
-            if descriptor.len() > MOST_DESCRIPTOR {
-                return Err(AxcpError::TooLarge { what: "the bytes of a descriptor", most: MOST_DESCRIPTOR });
-            }
-            count(descriptor, 6)
-        };
-        entries(content, 1, |offer| entries(offer, 1, scopes))?;
-        entries(content, 2, |request| count(request, 1))?;
-        entries(content, 3, |ack| count(ack, 1))?;
+        let mut contents = 0;
+        for number in 1..=3 {
+            entries(content, number, |word| {
+                contents += 1;
+                // The library would put all of them together.
+                if contents > 1 {
+                    return Err(AxcpError::Malformed("a word about tools has more than one content"));
+                }
+                if number == 1 { check_offer(word) } else { check_texts(word, 1, MOST_TOOLS, MOST_TOOL_ID) }
+            })?;
+        }
         let read = Self::decode(content.clone()).map_err(|_| AxcpError::Malformed("the content of the envelope is not of its type"))?;
         Ok(read.kind)
     }
@@ -286,5 +308,23 @@ mod tests {
             kinds.map(|kind| CapabilityMessage::read(&content(kind)).is_ok())
         };
         assert_eq!((many(MOST_TOOLS), many(MOST_TOOLS + 1)), ([true; 3], [false; 3]));
+        let long = CapabilityKind::Ack(CapabilityAck { accepted: vec!["a".repeat(MOST_TOOL_ID + 1)] });
+        assert_eq!(CapabilityMessage::read(&content(long)).unwrap_err().code().number(), 7);
+    }
+
+    /// Each piece is a field of a message; a library of protobuf makes one value of pieces with the same number.
+    #[test]
+    fn xc_21_a_word_has_one_content() {
+        let read = |content: &'static [u8]| CapabilityMessage::read(&Bytes::from_static(content));
+        assert!(read(b"\x12\x03\x0a\x01a").is_ok() && read(b"\x0a\x05\x0a\x03\x0a\x01a").is_ok());
+        for bad in [
+            b"\x12\x03\x0a\x01a\x12\x03\x0a\x01b".as_slice(),
+            b"\x1a\x03\x0a\x01a\x1a\x00",
+            b"\x12\x00\x1a\x00",
+            b"\x0a\x00\x12\x00",
+            b"\x0a\x0a\x0a\x03\x0a\x01a\x0a\x03\x0a\x01b",
+        ] {
+            assert_eq!(read(bad).unwrap_err().code().number(), 8, "{bad:?}");
+        }
     }
 }

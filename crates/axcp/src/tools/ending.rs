@@ -10,6 +10,11 @@ use call::way::error::CallError;
 use json::Members;
 use mcp_proto::envelope::Answer;
 
+/// Bytes of a refusal's text.
+const MOST_REASON: usize = 4096;
+/// Bytes of an error as its server wrote it.
+const MOST_DIAGNOSTICS: usize = 64 * 1024;
+
 /// End of a call of a peer.
 pub(crate) struct ServedEnd {
     pub(crate) end: KeptEnd,
@@ -84,7 +89,14 @@ fn is_for_later(error: &CallError) -> bool {
     matches!(error, CallError::Budget(_) | CallError::Overloaded { .. } | CallError::Late | CallError::WithdrawnTooOften { .. })
 }
 
-fn refused(code: ErrorCode, reason: String, diagnostics: Bytes) -> KeptEnd {
+/// Makes a refusal of bounded length: texts of a server can be as long as a frame.
+fn refused(code: ErrorCode, mut reason: String, diagnostics: Bytes) -> KeptEnd {
+    if reason.len() > MOST_REASON {
+        reason.truncate(reason.floor_char_boundary(MOST_REASON));
+        reason.push('…');
+    }
+    // A part of an object is none.
+    let diagnostics = if diagnostics.len() > MOST_DIAGNOSTICS { Bytes::new() } else { diagnostics };
     KeptEnd::Refused(ErrorMessage { code: code.number(), reason, diagnostics })
 }
 
@@ -111,6 +123,13 @@ mod tests {
         assert_eq!(code(Err(CallError::Cancelled), true, true), 4);
         let error = Bytes::from_static(b"{\"code\":-32602,\"message\":\"bad\"}");
         assert_eq!(code(Ok(Answer::Error(error)), false, true), 8);
+    }
+
+    #[test]
+    fn xc_24_a_long_error_of_a_server_is_cut() {
+        let error = format!("{{\"code\":1,\"message\":\"{}\"}}", "ä".repeat(6 << 20));
+        let KeptEnd::Refused(refused) = ServedEnd::new(Ok(Answer::Error(error.into())), false, true).end else { panic!("no refusal") };
+        assert_eq!((refused.reason.len(), refused.diagnostics.len()), (MOST_REASON + "…".len(), 0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tools of both ends of one link: words of the peer about tools, and the offers of this gate. Reads no frame and writes none.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axcp_proto::capability::offers::{OfferProof, PeerOffers};
@@ -102,7 +103,10 @@ impl LinkTools {
             Some(CapabilityKind::Request(_)) if !self.served.is_offering() => {
                 Err(AxcpError::Unauthorized("this node offers you no tools: ask its operator for `tools`"))
             }
-            Some(CapabilityKind::Request(request)) => Ok(Some(LinkAnswer::offers(trace_id, request.ids))),
+            Some(CapabilityKind::Request(request)) => {
+                let place = self.served.take_place(content.len())?;
+                Ok(Some(LinkAnswer { place: Some(place), ..LinkAnswer::offers(trace_id, without_repeats(request.ids)) }))
+            }
             Some(CapabilityKind::Ack(ack)) => {
                 *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(ack.accepted.len());
                 Ok(None)
@@ -182,7 +186,25 @@ impl LinkTools {
     }
 }
 
+/// Keeps the first of equal ids.
+fn without_repeats(mut ids: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    ids
+}
+
 /// Draws a trace id for a list of offers that nobody asked for.
 pub(crate) fn list_id() -> String {
     random::token()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xc_21_repeated_ids_are_answered_once() {
+        let ids = ["b", "a", "b", "", "a"].map(str::to_owned).to_vec();
+        assert_eq!(without_repeats(ids), ["b", "a", ""]);
+    }
 }

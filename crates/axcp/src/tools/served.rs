@@ -131,7 +131,7 @@ impl ServedTools {
     pub(crate) fn invoke(
         self: &Arc<Self>,
         trace_id: &str,
-        invoke: ToolInvoke,
+        mut invoke: ToolInvoke,
         answers: &mpsc::Sender<LinkAnswer>,
     ) -> Result<(), AxcpError> {
         invoke.check(trace_id)?;
@@ -144,15 +144,16 @@ impl ServedTools {
         if self.lock().contains_key(trace_id) {
             return Err(AxcpError::Malformed("the trace id is that of a call under way: give each call one of its own"));
         }
-        let crowded = AxcpError::TooMany("too many calls are under way: wait for an answer before the next");
-        let place = self.room.take_place(&self.peer, invoke.arguments.len()).ok_or(crowded)?;
+        let place = self.take_place(invoke.arguments.len() + invoke.idempotency_key.len() + trace_id.len())?;
+        // A part of the frame would hold the whole of it.
+        invoke.arguments = Bytes::copy_from_slice(&invoke.arguments);
         let mut waiter = CallWaiter { trace_id: trace_id.to_owned(), answers: answers.clone() };
         if !invoke.idempotency_key.is_empty() {
             waiter = match self.keys.with(|keys, now| keys.begin(&invoke, waiter, now))? {
                 KeyedCall::Begins(waiter) => waiter,
                 KeyedCall::Joins => return Ok(()),
                 KeyedCall::Ended(waiter, end) => {
-                    tokio::spawn(async move { waiter.tell(&end, None).await });
+                    tokio::spawn(waiter.tell_within(end, place));
                     return Ok(());
                 }
             };
@@ -161,6 +162,12 @@ impl ServedTools {
         self.lock().insert(trace_id.to_owned(), cancel.clone());
         tokio::spawn(ServedCall { tools: Arc::clone(self), invoke, waiter, cancel, place }.run());
         Ok(())
+    }
+
+    /// Takes room for a call or a list of the peer.
+    pub(crate) fn take_place(&self, bytes: usize) -> Result<CallPlace, AxcpError> {
+        let crowded = AxcpError::TooMany("too many calls are under way: wait for an answer before the next");
+        self.room.take_place(&self.peer, bytes).ok_or(crowded)
     }
 
     /// Withdraws a call of the peer, if under way.
@@ -198,7 +205,7 @@ impl ServedTools {
 impl ServedCall {
     /// Makes the call, and tells everybody who waits for its end. The call is never dropped: at the end of the link it is withdrawn.
     async fn run(self) {
-        let Self { tools, invoke, waiter, cancel, mut place } = self;
+        let Self { tools, invoke, waiter, cancel, place } = self;
         let (outcome, is_late) = Box::pin(called(&tools, &invoke, &waiter, &cancel)).await;
         let is_listed = tools.listed.lock().unwrap_or_else(PoisonError::into_inner).contains(&invoke.tool_id);
         let ServedEnd { end, never_left } = ServedEnd::new(outcome, is_late, is_listed);
@@ -208,12 +215,10 @@ impl ServedCall {
             let key = &invoke.idempotency_key;
             waiting = tools.keys.with(|keys, now| if never_left { keys.forget(key) } else { keys.end_call(key, &end, now) });
         }
-        let fits = place.grow(if let KeptEnd::Result(result) = &end { result.len() } else { 0 });
-        let end = if fits { end } else { KeptEnd::Dropped };
         for other in waiting {
             other.tell(&end, None).await;
         }
-        waiter.tell(&end, Some(place)).await;
+        waiter.tell_within(end, place).await;
     }
 }
 
@@ -253,13 +258,20 @@ async fn called(
 }
 
 impl CallWaiter {
+    /// Tells the end of a call, as far as there is room for a result.
+    async fn tell_within(self, end: KeptEnd, mut place: CallPlace) {
+        let fits = place.grow(if let KeptEnd::Result(result) = &end { result.len() } else { 0 });
+        self.tell(if fits { &end } else { &KeptEnd::Dropped }, Some(place)).await;
+    }
+
     /// Tells the end of a call, with the room that the end takes until it is sent.
     async fn tell(self, end: &KeptEnd, place: Option<CallPlace>) {
         let payload = match end {
             KeptEnd::Result(result) => EnvelopePayload::ToolResult(ToolResult::done(result.clone())),
             KeptEnd::Refused(refused) => EnvelopePayload::Error(refused.clone()),
             KeptEnd::Dropped => EnvelopePayload::Error(ErrorMessage {
-                code: ErrorCode::TooManyRequests.number(),
+                // No code that asks for another try: the tool ran.
+                code: ErrorCode::PayloadTooLarge.number(),
                 reason: "the tool ran, and there is no room for its result: look before the call is made anew".into(),
                 diagnostics: Bytes::new(),
             }),
