@@ -1,8 +1,8 @@
 //! Calls of the last hour in memory of a fixed size, for people who look at a gate. Outlives no run, and decides nothing: the record does
 //! both.
 //!
-//! At most [`CALLERS`], [`SERVERS`] and [`TOOLS`] names have counts of their own, about 800 KiB in all; calls of further names are counted
-//! under the name `""`. A name that was quiet for an hour makes room.
+//! At most [`CALLERS`], [`SERVERS`] and [`TOOLS`] names have counts of their own; calls of further names are counted under the name `""`. A
+//! name that was quiet for an hour makes room. Texts are cut to 256 bytes, so that all of it stays below 1.5 MiB.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 
-use crate::clip;
 use crate::metrics::BOUNDS;
+use crate::{TEXT_LIMIT, clip};
 
 mod ring;
 
@@ -34,6 +34,8 @@ pub const LATELY: Duration = Duration::from_secs(300);
 
 const MINUTE: Duration = Duration::from_secs(60);
 const MINUTES: usize = 60;
+/// Bytes of a mount's name and of a name behind it, each cut, with the dot.
+const DOTTED: usize = 2 * TEXT_LIMIT + 1;
 
 /// The fate of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +43,8 @@ pub enum Fate {
     Done,
     /// The call left and ended with an error, or with a failure told by the tool.
     Failed,
+    /// The call waits for a person, or was taken back before it left.
+    Held,
     /// The call never left.
     Refused,
 }
@@ -77,12 +81,12 @@ struct SeenCalls {
     callers: NameCounts,
     servers: NameCounts,
     tools: NameCounts,
-    last: VecDeque<LastCall>,
+    last: VecDeque<Arc<LastCall>>,
     /// Space in which dotted names are put together.
     dotted: String,
 }
 
-#[derive(Default, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 struct WholeStep {
     counts: Counts,
     times: [u32; BOUNDS.len() + 1],
@@ -108,7 +112,7 @@ pub struct TrafficReport {
     pub servers: Vec<NameReport>,
     pub tools: Vec<NameReport>,
     /// The newest first.
-    pub last: Vec<LastCall>,
+    pub last: Vec<Arc<LastCall>>,
 }
 
 /// Calls of a stretch of time.
@@ -155,7 +159,7 @@ impl Traffic {
             servers: NameCounts::new(SERVERS),
             tools: NameCounts::new(TOOLS),
             last: VecDeque::with_capacity(LAST),
-            dotted: String::new(),
+            dotted: String::with_capacity(DOTTED),
         };
         Self { since: now, seen: Mutex::new(seen) }
     }
@@ -163,31 +167,36 @@ impl Traffic {
     /// Counts a call that ended at `now`.
     pub fn ended(&self, call: &EndedCall<'_>, now: Instant) {
         let (step, minute) = (self.number(now, STEP), self.number(now, MINUTE));
+        // Names come from callers in any length: all work on a whole name happens before the lock.
+        let below = if call.is_gate && call.is_listed { call.name.rsplit_once('.').map(|(path, _)| clip(path)) } else { None };
+        let call = call.cut();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.count(call, step, minute);
-        seen.keep(call);
+        seen.count(&call, below, step, minute);
+        seen.keep(&call);
     }
 
     /// Reads everything as of `now`.
     pub fn report(&self, now: Instant) -> TrafficReport {
         let (step, minute) = (self.number(now, STEP), self.number(now, MINUTE));
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (steps, [callers, servers, tools], last) = self.copied(step, minute);
         let mut all = WholeStep::default();
-        let steps = seen.whole.until(step).map(|step| {
-            step.map_or_else(StepReport::default, |step| {
-                all.add(step);
-                step.report()
-            })
-        });
-        let steps = steps.collect();
+        steps.iter().for_each(|step| all.add(step));
         TrafficReport {
-            steps,
+            steps: steps.iter().map(WholeStep::report).collect(),
             whole: all.report(),
-            callers: seen.callers.report(minute),
-            servers: seen.servers.report(minute),
-            tools: seen.tools.report(minute),
-            last: seen.last.iter().rev().cloned().collect(),
+            callers: sorted(callers),
+            servers: sorted(servers),
+            tools: sorted(tools),
+            last,
         }
+    }
+
+    /// Copies under the lock; sums and sorting come after.
+    fn copied(&self, step: u64, minute: u64) -> (Vec<WholeStep>, [Vec<NameReport>; 3], Vec<Arc<LastCall>>) {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let steps = seen.whole.until(step).map(|step| step.copied().unwrap_or_default()).collect();
+        let names = [&seen.callers, &seen.servers, &seen.tools].map(|names| names.report(minute));
+        (steps, names, seen.last.iter().rev().map(Arc::clone).collect())
     }
 
     fn number(&self, now: Instant, step: Duration) -> u64 {
@@ -196,10 +205,11 @@ impl Traffic {
 }
 
 impl SeenCalls {
-    fn count(&mut self, call: &EndedCall<'_>, step: u64, minute: u64) {
+    /// Counts a call whose texts are cut; `below` leads to its server below a gate.
+    fn count(&mut self, call: &EndedCall<'_>, below: Option<&str>, step: u64, minute: u64) {
         let whole = self.whole.step(step);
         whole.counts.add(call.fate);
-        if call.fate != Fate::Refused {
+        if matches!(call.fate, Fate::Done | Fate::Failed) {
             let seconds = call.took.as_secs_f64();
             whole.times[BOUNDS.partition_point(|bound| *bound < seconds)] += 1;
         }
@@ -207,42 +217,74 @@ impl SeenCalls {
         if call.mount.is_empty() {
             return;
         }
-        self.dotted.clear();
-        self.dotted.extend([call.mount, ".", call.name]);
-        let path = if call.is_gate { self.dotted.rsplit_once('.').map_or(call.mount, |(path, _)| path) } else { call.mount };
         // A name that no catalog has comes from a caller, and so do its dots.
-        self.servers.count(if call.is_listed { path } else { call.mount }, call.fate, minute);
+        let server = below.map_or(call.mount, |below| joined(&mut self.dotted, call.mount, below));
+        self.servers.count(server, call.fate, minute);
         if call.is_listed {
-            self.tools.count(&self.dotted, call.fate, minute);
+            self.tools.count(joined(&mut self.dotted, call.mount, call.name), call.fate, minute);
         }
     }
 
-    /// Keeps the call itself in the place of the oldest, whose memory serves again.
+    /// Keeps the call itself in the place of the oldest, whose memory serves again unless a reader holds it.
     fn keep(&mut self, call: &EndedCall<'_>) {
-        let mut kept = if self.last.len() < LAST { LastCall::default() } else { self.last.pop_front().unwrap_or_default() };
+        let mut oldest = if self.last.len() < LAST { Arc::default() } else { self.last.pop_front().unwrap_or_default() };
+        if Arc::get_mut(&mut oldest).is_none() {
+            oldest = Arc::default();
+        }
+        if let Some(kept) = Arc::get_mut(&mut oldest) {
+            kept.take(call);
+        }
+        self.last.push_back(oldest);
+    }
+}
+
+impl<'a> EndedCall<'a> {
+    /// The call with its texts cut.
+    fn cut(&self) -> Self {
+        let [caller, mount, name, word, call] = [self.caller, self.mount, self.name, self.word, self.call].map(clip);
+        Self { caller, mount, name, word, call, ..*self }
+    }
+}
+
+impl LastCall {
+    /// Takes over a call whose texts are cut.
+    fn take(&mut self, call: &EndedCall<'_>) {
+        let kept = self;
         let dot = if call.mount.is_empty() { "" } else { "." };
         let texts = [
             (&mut kept.caller, [call.caller, "", ""]),
             (&mut kept.server, [call.mount, "", ""]),
-            (&mut kept.route, [call.mount, dot, clip(call.name)]),
+            (&mut kept.route, [call.mount, dot, call.name]),
             (&mut kept.outcome, [call.word, "", ""]),
             (&mut kept.call, [call.call, "", ""]),
         ];
         for (kept, pieces) in texts {
             kept.clear();
-            kept.extend(pieces.map(clip));
+            kept.extend(pieces);
         }
         (kept.is_failed, kept.is_refused) = (call.fate == Fate::Failed, call.fate == Fate::Refused);
         (kept.began, kept.took_us) = (call.began, u64::try_from(call.took.as_micros()).unwrap_or(u64::MAX));
-        self.last.push_back(kept);
     }
+}
+
+/// Puts a dotted name together in `space`.
+fn joined<'a>(space: &'a mut String, mount: &str, name: &str) -> &'a str {
+    space.clear();
+    space.extend([mount, ".", name]);
+    space
+}
+
+/// Names in the order of their calls, the busiest first.
+fn sorted(mut names: Vec<NameReport>) -> Vec<NameReport> {
+    names.sort_by(|a, b| b.counts.calls.cmp(&a.counts.calls).then_with(|| a.name.cmp(&b.name)));
+    names
 }
 
 impl Counts {
     fn add(&mut self, fate: Fate) {
         self.calls = self.calls.saturating_add(1);
         match fate {
-            Fate::Done => {}
+            Fate::Done | Fate::Held => {}
             Fate::Failed => self.failed = self.failed.saturating_add(1),
             Fate::Refused => self.refused = self.refused.saturating_add(1),
         }
@@ -324,9 +366,7 @@ impl NameCounts {
     fn report(&self, minute: u64) -> Vec<NameReport> {
         let others: Arc<str> = "".into();
         let all = self.known.iter().chain([(&others, &self.others)]);
-        let mut found: Vec<_> = all.map(|(name, ring)| of_name(name, ring, minute)).filter(|name| name.counts.calls > 0).collect();
-        found.sort_by(|a, b| b.counts.calls.cmp(&a.counts.calls).then_with(|| a.name.cmp(&b.name)));
-        found
+        all.map(|(name, ring)| of_name(name, ring, minute)).filter(|name| name.counts.calls > 0).collect()
     }
 }
 

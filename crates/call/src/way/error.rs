@@ -269,6 +269,16 @@ impl CallError {
         Some((mount, report))
     }
 
+    /// Mount of the server that was away when the call came.
+    pub fn away(&self) -> Option<&str> {
+        if let Self::Unavailable { mount, .. } | Self::Upstream { mount, .. } = self { Some(mount) } else { None }
+    }
+
+    /// Checks for an error of the server, not of the call.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Degraded(_) | Self::Upstream { .. })
+    }
+
     /// Checks for an unknown name.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))

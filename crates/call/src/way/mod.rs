@@ -215,6 +215,7 @@ impl Errand<'_> {
     ) -> Result<Answer, CallError> {
         let Self { gate, sight, request, back } = *self;
         let config = &sight.tree.config;
+        record.aim(&permit.resolved);
         let reservation = reserve::reserve(gate, config, permit)?;
         let mut cleared = match gate::gate(gate, config, reservation, back).await? {
             gate::GateOutcome::Cleared(cleared) => cleared,

@@ -26,6 +26,7 @@ use crate::tree::mount::Mount;
 use crate::tree::port::UpstreamError;
 use crate::way::error::{CallError, Report};
 use crate::way::gate::Cleared;
+use crate::way::resolve::Resolved;
 
 /// Counts a request refused unread.
 pub fn refused(recorder: &Recorder, method: &str) {
@@ -86,6 +87,12 @@ impl<'a> Record<'a> {
         Self { gate, back, method, version, server, client: None, span, call, began, is_intended: false, ticket: None, trace, aimed: None }
     }
 
+    /// Notes the owner and the name of the call, also for a call that never leaves.
+    pub fn aim(&mut self, resolved: &Resolved) {
+        let (mount, is_listed) = (Arc::clone(&resolved.branch.mount), resolved.noted().is_some());
+        self.aimed = Some(CallTarget { mount, is_gate: resolved.branch.is_gate(), name: resolved.name.clone(), is_listed });
+    }
+
     /// Records the intent of a call about to leave for its owner.
     ///
     /// # Errors
@@ -130,8 +137,6 @@ impl<'a> Record<'a> {
         metrics.sent(resolved.params.len());
         self.client = Some(metrics.start(operation, clock::now()));
         let name = resolved.name.as_str();
-        let (mount, is_listed) = (Arc::clone(&resolved.branch.mount), resolved.noted().is_some());
-        self.aimed = Some(CallTarget { mount, is_gate: resolved.branch.is_gate(), name: name.to_owned(), is_listed });
         let about = match resolved.aim.method() {
             Method::ToolCall => Some(About::Tool(name)),
             Method::PromptGet => Some(About::Prompt(name)),
@@ -259,18 +264,17 @@ impl<'a> Record<'a> {
         }
         let members = request.params.members();
         let named = || ["name", "uri"].iter().find_map(|key| members.str(key)).unwrap_or_default();
-        let name = self.aimed.as_ref().map_or_else(named, |aimed| Text::Borrowed(&aimed.name));
-        let (fate, word) = if self.is_intended {
-            let is_bad = matches!(ending, Ending::Error(_) | Ending::TimedOut | Ending::ToolError);
-            (if is_bad { Fate::Failed } else { Fate::Done }, word(outcome, ending).0)
-        } else {
-            (Fate::Refused, "refused")
-        };
+        let away = outcome.as_ref().err().and_then(CallError::away);
+        let given = named();
+        let aimed = self.aimed.as_ref().map(|aimed| (aimed.mount.config.name.as_str(), aimed.name.as_str()));
+        // A server that never came up has no catalog: the name is the caller's.
+        let (mount, name) = aimed.unwrap_or_else(|| away.map_or(("", &*given), |mount| (mount, behind(mount, &given))));
+        let (fate, word) = self.fate(outcome, ending);
         let call = EndedCall {
             caller: &self.back.caller.principal.name,
-            mount: self.aimed.as_ref().map_or("", |aimed| aimed.mount.config.name.as_str()),
+            mount,
             is_gate: self.aimed.as_ref().is_some_and(|aimed| aimed.is_gate),
-            name: &name,
+            name,
             is_listed: self.aimed.as_ref().is_some_and(|aimed| aimed.is_listed),
             fate,
             word,
@@ -279,6 +283,20 @@ impl<'a> Record<'a> {
             took: at.saturating_duration_since(self.began.1),
         };
         self.gate.record.traffic.ended(&call, at);
+    }
+
+    /// Fate of the call, with the end in words. A call that failed for want of a server is an error of that server.
+    fn fate(&self, outcome: &Result<Answer, CallError>, ending: Ending) -> (Fate, &'static str) {
+        if self.is_intended {
+            let is_bad = matches!(ending, Ending::Error(_) | Ending::TimedOut | Ending::ToolError);
+            return (if is_bad { Fate::Failed } else { Fate::Done }, word(outcome, ending).0);
+        }
+        match outcome {
+            Ok(_) | Err(CallError::ConfirmationRequired(_)) => (Fate::Held, "held"),
+            Err(CallError::Cancelled) => (Fate::Held, "cancelled"),
+            Err(error) if error.is_of_server() => (Fate::Failed, "unreachable"),
+            Err(_) => (Fate::Refused, "refused"),
+        }
     }
 
     /// Adds to a server's failure the id of this call, and for the operator the server's own words.
@@ -293,6 +311,12 @@ impl<'a> Record<'a> {
     pub fn trace(&self) -> Option<TraceContext> {
         self.trace.clone()
     }
+}
+
+/// Name behind that of its mount, in either spelling.
+fn behind<'a>(mount: &str, given: &'a str) -> &'a str {
+    let rest = given.strip_prefix(mount);
+    rest.and_then(|rest| rest.strip_prefix('.').or_else(|| rest.strip_prefix("__"))).unwrap_or(given)
 }
 
 /// Longest id of a request recorded in full, in bytes.
@@ -372,6 +396,11 @@ mod tests {
         let long = format!("\"{}\"", "a".repeat(200));
         assert_eq!(written(b"\"short\""), "\"short\"");
         assert_eq!(written(long.as_bytes()), format!("sha256:{}", sha256(long.as_bytes())));
+    }
+
+    #[test]
+    fn a_name_loses_its_mount_in_either_spelling() {
+        assert_eq!(["lab.add", "lab__add", "labadd", "other.add"].map(|name| behind("lab", name)), ["add", "add", "labadd", "other.add"]);
     }
 
     #[test]

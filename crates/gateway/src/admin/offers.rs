@@ -10,13 +10,15 @@ use crate::Gateway;
 const MOST: usize = 2000;
 /// Longest definition in an answer, in bytes.
 const LONGEST: usize = 16 << 10;
+/// Bytes of names and definitions in a whole answer.
+const WHOLE: usize = 4 << 20;
 
 /// `GET /-/offers`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Offers {
     pub prompts: Vec<PromptRow>,
     pub resources: Vec<ResourceRow>,
-    /// Prompts and resources beyond the first 2000 of each.
+    /// Prompts and resources beyond the first 2000 of each, and beyond 4 MiB in all.
     pub left_out: usize,
 }
 
@@ -47,31 +49,41 @@ impl Gateway {
     pub fn offers(&self) -> Offers {
         let tree = self.0.gate.mounts.tree.load_full();
         let mut offers = Offers::default();
+        let mut room = WHOLE;
         for branch in &tree.branches {
             let server = branch.mount.config.name.to_string();
             for offer in &branch.catalog.prompts {
-                let definition = definition(&offer.entry.raw);
-                let row = || PromptRow { server: server.clone(), name: format!("{server}.{}", offer.local), definition };
-                offers.left_out += pushed(&mut offers.prompts, row);
+                let name = format!("{server}.{}", offer.local);
+                let size = server.len() + name.len() + shown_len(&offer.entry.raw);
+                let row = || PromptRow { server: server.clone(), name, definition: definition(&offer.entry.raw) };
+                offers.left_out += pushed(&mut offers.prompts, &mut room, size, row);
             }
             let resources = branch.catalog.resources.iter().map(|entry| (entry, false));
             for (entry, template) in resources.chain(branch.catalog.templates.iter().map(|entry| (entry, true))) {
-                let definition = definition(&entry.raw);
-                let row = || ResourceRow { server: server.clone(), uri: entry.key.clone(), template, definition };
-                offers.left_out += pushed(&mut offers.resources, row);
+                let row = || ResourceRow { server: server.clone(), uri: entry.key.clone(), template, definition: definition(&entry.raw) };
+                let size = server.len() + entry.key.len() + shown_len(&entry.raw);
+                offers.left_out += pushed(&mut offers.resources, &mut room, size, row);
             }
         }
         offers
     }
 }
 
-/// Adds a row while there is room; otherwise gives 1, for the count of what is left out.
-fn pushed<T>(rows: &mut Vec<T>, row: impl FnOnce() -> T) -> usize {
-    if rows.len() >= MOST {
-        return 1;
+/// Adds a row of `size` bytes while there is room; otherwise gives 1, for the count of what is left out.
+fn pushed<T>(rows: &mut Vec<T>, room: &mut usize, size: usize, row: impl FnOnce() -> T) -> usize {
+    match room.checked_sub(size) {
+        Some(left) if rows.len() < MOST => {
+            *room = left;
+            rows.push(row());
+            0
+        }
+        Some(_) | None => 1,
     }
-    rows.push(row());
-    0
+}
+
+/// Bytes that a definition takes in an answer.
+fn shown_len(raw: &Bytes) -> usize {
+    if raw.len() <= LONGEST { raw.len() } else { 0 }
 }
 
 fn definition(raw: &Bytes) -> Option<Box<RawValue>> {
@@ -93,7 +105,16 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_bound_are_counted() {
-        let mut rows = vec![0; MOST - 1];
-        assert_eq!((pushed(&mut rows, || 1), pushed(&mut rows, || 2), rows.len()), (0, 1, MOST));
+        let (mut rows, mut room) = (vec![0; MOST - 1], 100);
+        assert_eq!((pushed(&mut rows, &mut room, 1, || 1), pushed(&mut rows, &mut room, 1, || 2), rows.len()), (0, 1, MOST));
+        assert_eq!(room, 99, "a row left out takes no room");
+    }
+
+    #[test]
+    fn rows_beyond_the_bytes_of_an_answer_are_counted() {
+        let (mut rows, mut room) = (Vec::new(), 100);
+        let sizes = [60, 60, 40];
+        let left_out: usize = sizes.into_iter().map(|size| pushed(&mut rows, &mut room, size, || size)).sum();
+        assert_eq!((left_out, rows, room), (1, vec![60, 40], 0));
     }
 }

@@ -88,7 +88,7 @@ impl Gateway {
             callers: busiest(&callers),
             servers: servers.iter().map(named).collect(),
             tools: busiest(&tools),
-            last: last.into_iter().map(call).collect(),
+            last: last.iter().map(|of| call(of)).collect(),
         }
     }
 }
@@ -103,14 +103,14 @@ fn named(of: &NameReport) -> TrafficName {
     TrafficName { name: (*of.name).into(), calls, failed, refused, lately: of.lately.calls, lately_failed: of.lately.failed }
 }
 
-fn call(of: LastCall) -> TrafficCall {
+fn call(of: &LastCall) -> TrafficCall {
     TrafficCall {
-        call: of.call,
+        call: of.call.clone(),
         began: of.began,
-        caller: of.caller,
-        server: of.server,
-        route: of.route,
-        outcome: of.outcome,
+        caller: of.caller.clone(),
+        server: of.server.clone(),
+        route: of.route.clone(),
+        outcome: of.outcome.clone(),
         failed: of.is_failed,
         refused: of.is_refused,
         took_us: of.took_us,

@@ -137,6 +137,8 @@ async fn ax_45_a_confirming_client_gets_the_challenge_and_releases() {
         let data = &held["error"]["data"];
         assert_eq!((&data["tool"], &data["arguments"]), (&json!("fx.fx_echo"), &json!({"text": "x"})));
         assert_eq!((&data["route"], &data["annotation"]["mutable"]), (&json!(["fx", "fx_echo"]), &json!(true)));
+        let last = world.gateway.overview().last;
+        assert_eq!((&*last[0].route, &*last[0].outcome, last[0].refused), ("fx.fx_echo", "held", false));
         let (id, challenge) = (data["id"].clone(), data["challenge"].as_str().unwrap());
         let confirm = async |proof: Value| client.call("mcpax/confirm", json!({"id": id, "proof": proof})).await;
         let mut own = person.proof(challenge);

@@ -37,6 +37,22 @@ async fn an_overview_counts_calls_by_caller_and_fate() {
 }
 
 #[tokio::test]
+async fn a_call_of_a_dead_server_is_an_error_of_that_server() {
+    bounded(async {
+        let world = World::start("[mount.gone]\ncommand = \"there-is-no-such-program\"\n").await;
+        let client = Client::new(&world, Era::Stateless).open().await;
+        client.tool("gone__add", json!({})).await;
+        let seen = world.gateway.overview();
+        assert_eq!((seen.whole.calls, seen.whole.failed, seen.whole.refused), (1, 1, 0), "{seen:?}");
+        let servers: Vec<_> = seen.servers.iter().map(|one| (&*one.name, one.lately, one.lately_failed)).collect();
+        assert_eq!(servers, [("gone", 1, 1)]);
+        let last: Vec<_> = seen.last.iter().map(|one| (&*one.route, &*one.outcome, one.failed)).collect();
+        assert_eq!(last, [("gone.add", "unreachable", true)]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn offers_list_prompts_and_resources_as_written() {
     bounded(async {
         let world = World::start(&fixture("fx", Era::Stateless)).await;

@@ -79,8 +79,28 @@ fn names_beyond_the_bound_are_counted_together() {
     let report = traffic.report(begin);
     assert_eq!((report.callers.len(), busiest(&report.callers)[0]), (CALLERS + 1, ("", 7)));
     assert_eq!(report.last.len(), LAST);
+    assert!(traffic.seen.lock().unwrap().dotted.capacity() <= DOTTED, "a long name leaves no memory behind");
     assert!(report.last.iter().all(|one| one.route.len() <= "lab.".len() + 256), "texts are cut");
     let later = begin + Duration::from_secs(3700);
     traffic.ended(&call("new", "add", Fate::Done), later);
     assert_eq!(busiest(&traffic.report(later).callers), [("new", 1)], "the quiet make room");
+}
+
+#[test]
+fn a_held_call_has_no_time_and_is_no_refusal() {
+    let begin = Instant::now();
+    let traffic = Traffic::new(begin);
+    traffic.ended(&EndedCall { word: "held", ..call("ann", "wipe", Fate::Held) }, begin);
+    let report = traffic.report(begin);
+    assert_eq!(report.whole, StepReport { counts: Counts { calls: 1, failed: 0, refused: 0 }, p50_ms: None, p95_ms: None });
+    assert_eq!((&*report.last[0].route, &*report.last[0].outcome), ("lab.wipe", "held"));
+}
+
+#[test]
+fn a_long_path_below_a_gate_is_cut_at_its_own_end() {
+    let begin = Instant::now();
+    let traffic = Traffic::new(begin);
+    let long = format!("deep.{}", "n".repeat(1 << 20));
+    traffic.ended(&EndedCall { is_gate: true, ..call("ann", &long, Fate::Done) }, begin);
+    assert_eq!(busiest(&traffic.report(begin).servers), [("lab.deep", 1)]);
 }
