@@ -240,3 +240,54 @@ fn explained(error: PacketError) -> &'static str {
         PacketError::Malformed => "the broker does not speak MQTT 5",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use config::secret::SystemSources;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Broker that grants a second of silence.
+    const ACCEPTED: [u8; 8] = [0x20, 6, 0, 0, 3, 0x13, 0, 1];
+    const SUBSCRIBED: [u8; 6] = [0x90, 4, 0, 1, 0, 0];
+    const PING: [u8; 2] = [0xc0, 0];
+    /// Messages that a broker sends, two in a hundredth of a second, before a ping is taken for absent.
+    const MOST_MESSAGES: usize = 1000;
+
+    async fn heard(from: &mut TcpStream) -> Vec<u8> {
+        let mut buffer = [0; 512];
+        let length = from.read(&mut buffer).await.expect("a connection");
+        buffer[..length].to_vec()
+    }
+
+    /// Talks to the gate without a pause, and gives what the gate says by itself.
+    async fn talked_at(mut gate: TcpStream) -> Vec<u8> {
+        assert_eq!(heard(&mut gate).await.first(), Some(&0x10));
+        gate.write_all(&ACCEPTED).await.expect("a connection");
+        assert_eq!(heard(&mut gate).await.first(), Some(&0x82));
+        gate.write_all(&SUBSCRIBED).await.expect("a connection");
+        let message = mqtt::publish("a/rsp", b"{\"seq\":9,\"result\":1}");
+        for _ in 0..MOST_MESSAGES {
+            gate.write_all(&message).await.expect("a connection");
+            if let Ok(heard) = tokio::time::timeout(Duration::from_millis(5), heard(&mut gate)).await {
+                return heard;
+            }
+        }
+        Vec::new()
+    }
+
+    #[tokio::test]
+    async fn ax_70_a_gate_that_only_hears_pings() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let broker = tokio::spawn(async move { talked_at(listener.accept().await.expect("a gate").0).await });
+        let (host, topic) = ("127.0.0.1".into(), "a".into());
+        let settings = BrokerSettings { host, port, is_tls: false, topic, user: None, password: None, authority: None };
+        let ground = BrokerGround { connector: Arc::new(Connector::new()), sources: Arc::new(SystemSources) };
+        let mut wire = BrokerWire::open(&settings, &ground).await.expect("a broker");
+        let hearing = tokio::spawn(async move { while wire.read().await.is_ok() {} });
+        assert_eq!(broker.await.expect("a broker"), PING);
+        hearing.await.expect("a gate");
+    }
+}

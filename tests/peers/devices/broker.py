@@ -1,18 +1,21 @@
 """A part behind a broker of MQTT (AX-70): mosquitto with TLS, passwords and an ACL, and a part on mosquitto's own clients. Nothing of them is Banyan's."""
 import json
 import random
+import re
 import shutil
 import subprocess
 import threading
 import time
 from pathlib import Path
 
-from gateway import Gateway, end, free_port
+from gateway import ROOT, Gateway, end, free_port
 from wire import Modern
 
 # Calls while the network loses, doubles and delays messages, and the messages in a hundred with a fault.
 CALLS, RATE = 40, 12
 SEED = 20261127
+# A mark that no part has here.
+STALE = 251
 TOPIC = "plant/pump"
 CONFIG = """
 [stub.pump]
@@ -40,17 +43,9 @@ results = [{{ name = "text", kind = "text" }}]
 idempotent = true
 """
 TABLE = [[1, "map"], [2, "float", "float"], [3, "text", "text"]]
-ACL = f"""user gate
-topic write {TOPIC}/req
-topic read {TOPIC}/rsp
-
-user pump
-topic read {TOPIC}/req
-topic readwrite {TOPIC}/rsp
-
-user stranger
-topic read other/#
-"""
+# As the page for people has it.
+DOCUMENTED = re.search(r"```\n(user gate\n.*?)```", (ROOT / "docs/stubs.md").read_text(), re.S).group(1)
+ACL = DOCUMENTED + "\nuser stranger\ntopic read other/#\n"
 
 
 def lacking():
@@ -183,21 +178,25 @@ class PumpPart:
             self.level += arguments[0]
             return {"result": self.level}
         self.texts += 1
-        return {"result": arguments[0][::-1]}
+        # A text that names a length is given as often.
+        times = int(arguments[0][1:]) * 50 if re.fullmatch(r"x\d\d", arguments[0]) else 1
+        return {"result": arguments[0][::-1] * times}
 
 
 class Plant:
     """A broker, a part and a gate, as a context manager."""
 
-    def __init__(self, name, user="gate", password="gate-secret", topic=TOPIC, wait=True):
+    def __init__(self, name, user="gate", password="gate-secret", topic=TOPIC, wait=True, retained=None):
         self.name, self.wait, self.words = name, wait, {"topic": topic, "password": password}
-        self.user = user
+        self.user, self.retained = user, retained
 
     def __enter__(self):
         self.home = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True, timeout=10).stdout.strip())
         self.broker = Broker(self.home)
         self.broker.start()
         self.part = PumpPart(self.broker, random.randrange(1, 200)).__enter__()
+        if self.retained:
+            self.publish(f"{TOPIC}/rsp", self.retained, "-r")
         text = CONFIG.format(port=self.broker.port, authority=self.broker.authority, **self.words).replace('user = "gate"', f'user = "{self.user}"')
         self.gateway = Gateway(self.name, {}, config=text, wait=self.wait)
         self.client = Modern(self.gateway.url())
@@ -231,17 +230,25 @@ class Plant:
 
 def talk(report, name):
     """Values, what a broker retained, a loss of power, and a broker that starts anew (AX-70, AX-74)."""
-    with Plant(name) as plant:
+    with Plant(name, retained=json.dumps({"table": TABLE, "boot": STALE})) as plant:
+        kept = subprocess.run(plant.broker.client("sub", "gate", "-t", f"{TOPIC}/rsp", "-C", "1", "-W", "10"), capture_output=True, text=True, timeout=30).stdout
+        report.equal(f"{name}: a page of an older start is retained", json.loads(kept or "{}").get("boot"), STALE)
+        report.check(f"{name}: and the gate does not hear it", not any(message.get("boot") == STALE for message in plant.part.heard), plant.part.heard)
         tools = {tool["name"]: tool for tool in plant.client.call("tools/list", {}).result["tools"]}
         report.equal(f"{name}: the transport", tools["pump__fill"]["_meta"]["x-mcpax-transport"], "mqtt_json")
         report.equal(f"{name}: a pump", plant.call("fill", litres=2.5).result["structuredContent"], {"level": 2.5})
+        report.equal(f"{name}: a whole number as a float", plant.call("fill", litres=1.5).result["structuredContent"], {"level": 4})
+        long = plant.call("mirror", text="a" * 150).result["structuredContent"]["text"]
+        report.equal(f"{name}: a result of 1,950 bytes", plant.call("mirror", text="x13").result["structuredContent"]["text"], "31x" * 650)
+        got = plant.call("mirror", text="x20")
+        report.check(f"{name}: one of 3,000 bytes", len(long) == 150 and "ran, but the part's answer is too long" in got.text, got.text)
         text = 'Wörter "in" {"seq":1}\n' * 5
         report.equal(f"{name}: a text", plant.call("mirror", text=text).result["structuredContent"], {"text": text[::-1]})
         report.check(f"{name}: no name of a tool goes to the part", not any("fill" in json.dumps(message) for message in plant.part.heard))
         number = next(message for message in plant.part.heard if message.get("call") == 2)["seq"]
         for word in (f'{{"seq":{number},"result":7.5}}', "no json", '{"seq":1,"result":[[[[[[1]]]]]]}'):
-            plant.publish(f"{TOPIC}/rsp", word, "-r")
-        report.equal(f"{name}: what nobody asked for changes nothing", plant.call("fill", litres=1.5).result["structuredContent"], {"level": 4.0})
+            plant.publish(f"{TOPIC}/rsp", word)
+        report.equal(f"{name}: what nobody asked for changes nothing", plant.call("fill", litres=1.5).result["structuredContent"], {"level": 5.5})
         plant.part.__exit__()
         got = plant.call("fill", litres=1)
         report.check(f"{name}: a part that is away", "is not known" in got.text or "did not run" in got.text, got.text)
@@ -257,7 +264,7 @@ def talk(report, name):
 
 def refusals(report, name):
     """A broker that refuses the gate is named with its reason, and an address that is none before anything is opened."""
-    for what, how, why in (("the password", {"password": "wrong"}, "refuses the user or the password"), ("the topic", {"user": "stranger", "password": "stranger-secret"}, "ACL let the gate publish and hear")):
+    for what, how, why in (("the password", {"password": "Xq7canary9"}, "refuses the user or the password"), ("the topic", {"user": "stranger", "password": "stranger-secret"}, "ACL let the gate publish and hear")):
         with Plant(name, wait=False, **how) as plant:
             got = plant.call("fill", litres=1)
             told = got.text + plant.gateway.told("status")
@@ -266,7 +273,9 @@ def refusals(report, name):
                     break
                 time.sleep(0.1)
                 told = plant.gateway.told("status") + plant.gateway.tail(1 << 16)
-            report.check(f"{name}: {what}", why in told and "secret" not in told, told[-600:])
+            report.check(f"{name}: {what}", why in told, told[-600:])
+            told += plant.gateway.tail(1 << 16)
+            report.check(f"{name}: nobody is told the password", how.get("password", "gate-secret") not in told, told[-600:])
             if what == "the password":
                 wrong(report, name, plant)
 
@@ -274,13 +283,26 @@ def refusals(report, name):
 def wrong(report, name, plant):
     """Settings that no broker has."""
     tool = '[stub.pump.tool.fill]\nid = 1\ndescription = "Fills."\n'
-    for lines, why in {'port = "mqtt://h"': "has a topic", 'port = "/dev/null"\nmqtt = { topic = "a" }': "no address of a broker", 'port = "mqtt://h"\nmqtt = { topic = "a/#" }': "no part has this topic",
-                       'port = "mqtt://h:x"\nmqtt = { topic = "a" }': "no address of a broker", 'port = "mqtt://h"\nspeed = 9600\nmqtt = { topic = "a" }': "no speed",
-                       'port = "mqtt://h"\nmqtt = { topic = "a", password = "x" }': "has a `user`"}.items():
+
+    def check(lines, more=""):
         with open(f"{plant.gateway.home.dir}/wrong.toml", "w") as file:
-            file.write(f"[stub.pump]\n{lines}\n{tool}")
-        checked = plant.gateway.asked("check", f"{plant.gateway.home.dir}/wrong.toml")
-        report.check(f"{name}: {why}", checked.returncode and why in checked.stderr, checked.stderr)
+            file.write(f"[stub.pump]\n{lines}\n{tool}{more}")
+        return plant.gateway.asked("check", f"{plant.gateway.home.dir}/wrong.toml")
+    for lines, why in {'port = "mqtt://h"': "has a topic", 'port = "/dev/null"\nmqtt = { topic = "a" }': "no address of a broker", 'port = "mqtt://h"\nmqtt = { topic = "a/#" }': "no part has this topic",
+                       'port = "mqtt://h:0"\nmqtt = { topic = "a" }': "no address of a broker", 'port = "mqtt://h"\nmqtt = { topic = "a", authority = "ca.pem" }': "`authority` has no meaning",
+                       'port = "mqtt://h"\nmqtt = { topic = "a", user = "u", password = "Xq7canary9" }': "does not go over plain", 'port = "mqtt://h:x"\nmqtt = { topic = "a" }': "no address of a broker", 'port = "mqtt://h"\nspeed = 9600\nmqtt = { topic = "a" }': "no speed",
+                       'port = "mqtt://h"\nmqtt = { topic = "a", password = "x" }': "has a `user`"}.items():
+        checked = check(lines)
+        report.check(f"{name}: {why}", checked.returncode and why in checked.stderr and "Xq7canary9" not in checked.stderr, checked.stderr)
+    for port, topic, is_one in (("mqtt://H:1883/", "a/b", True), ("mqtt://h", "a//b", False), ("mqtt://h:1884", "a/b", False)):
+        checked = check('port = "mqtt://h"\nmqtt = { topic = "a/b" }', f'[stub.other]\nport = "{port}"\nmqtt = {{ topic = "{topic}" }}\n{tool.replace("pump", "other")}')
+        report.check(f"{name}: {port} with {topic}", ("as well" in checked.stderr) == is_one and bool(checked.returncode) == is_one, checked.stderr)
+    checked = check('port = "mqtts://h"\nmqtt = { topic = "a", authority = "missing/ca.pem" }')
+    shown = checked.stdout + checked.stderr
+    report.check(f"{name}: an authority that is not there", f"{plant.gateway.home.dir}/missing/ca.pem" in shown and "mqtt.authority" in shown, shown)
+    for words in (["add", "p", "--port", "mqtts://h"], ["watch", "--port", "mqtt://h"]):
+        told = plant.gateway.asked("stub", *words)
+        report.check(f"{name}: stub {words[0]} at a broker", told.returncode and "takes a serial port" in told.stderr, told.stderr)
 
 
 def faults(report, name):

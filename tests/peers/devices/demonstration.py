@@ -43,8 +43,17 @@ def record(report, name, root):
     """What the record of the root says, and that nobody changed it."""
     done = root.asked("audit", "verify")
     report.check(f"{name}: the record is whole", done.returncode == 0, done.stdout + done.stderr)
-    shown = root.asked("audit", "export").stdout
-    report.check(f"{name}: it has the call, and whose passkey agreed", "turn" in shown and "Anna" in shown, shown[-1500:])
+    entries = [json.loads(line) for line in root.asked("audit", "export").stdout.splitlines()]
+
+    def facts(event, **wanted):
+        return [entry["facts"] for entry in entries if entry["event"] == event and wanted.items() <= entry["facts"].items()]
+    asked, released = facts("approval_asked", tool=TOOL.replace("__", ".")), facts("approval_decided", decision="released")
+    report.equal(f"{name}: one approval was asked for, and one released", [len(asked), len(released)], [1, 1])
+    report.check(f"{name}: a passkey of Anna released it", "Anna" in released[0].get("by", "") and released[0].get("proof"), released)
+    report.equal(f"{name}: it is the approval that was asked for", [released[0][key] for key in ("approval", "challenge")], [asked[0][key] for key in ("approval", "challenge")])
+    intended = facts("intended", approval=asked[0]["approval"])
+    report.equal(f"{name}: one call left by it", [call["gated"] for call in intended], [True])
+    report.equal(f"{name}: and ended", [end["outcome"]["ending"] for end in facts("ended", call=intended[0]["call"])], ["done"])
 
 
 def is_listed(root):
