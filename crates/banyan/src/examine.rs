@@ -232,12 +232,28 @@ fn absent(subject: &str, command: &str, missing: &MissingProgram) -> Finding {
 }
 
 fn secrets<'a>(subject: &str, secrets: impl Iterator<Item = &'a SecretRef>) -> Vec<Finding> {
-    let bad = secrets.filter_map(|s| s.resolve(&SystemSources).err()).map(|e| {
-        let text = e.to_string();
+    let finding = |secret: &SecretRef| {
+        let Err(error) = secret.resolve(&SystemSources) else { return literal(subject, secret) };
+        let text = error.to_string();
         let (message, fix) = text.split_once("\n  ").unwrap_or((&text, "correct the reference"));
-        Finding::problem(subject, message, fix)
+        Some(Finding::problem(subject, message, fix))
+    };
+    secrets.filter_map(finding).collect()
+}
+
+/// Finds a variable written as in a shell, which stays as written.
+fn literal(subject: &str, secret: &SecretRef) -> Option<Finding> {
+    let texts = secret.pieces().iter().filter_map(|piece| match piece {
+        Piece::Plain(text) => Some(text),
+        Piece::Env { .. } | Piece::File(_) | Piece::Keyring(_) => None,
     });
-    bad.collect()
+    let name = texts.flat_map(|text| text.split('$').skip(1)).find_map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
+        rest.get(..end).filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+    })?;
+    let message = format!("`${name}` is plain text here: the server gets these letters, and no variable's value");
+    Some(Finding::warning(subject, message, format!("write ${{env:{name}}}")))
 }
 
 #[cfg(test)]
@@ -245,6 +261,15 @@ mod tests {
     use config::parse;
 
     use super::*;
+
+    #[test]
+    fn a_variable_written_as_in_a_shell_is_warned_of() {
+        let text = "[mount.a]\ncommand = 'sh'\nenv = { TOKEN = '$TOKEN', PRICE = '5$', OK = '${env:PATH}' }\n";
+        let config = parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();
+        let found = programs(config.mounts.values().map(|mount| &**mount));
+        let found: Vec<_> = found.iter().map(|finding| (finding.level, finding.fix.as_deref())).collect();
+        assert_eq!(found, [(Level::Warning, Some("write ${env:TOKEN}"))]);
+    }
 
     fn problems(text: &str) -> Vec<String> {
         let config = parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();

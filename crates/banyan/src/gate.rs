@@ -56,12 +56,6 @@ pub(crate) fn serves(gate: &Presence, file: &Path) -> bool {
     canonical(Path::new(&gate.serves)) == canonical(file)
 }
 
-/// Gives the listening address of the running gate, if any.
-pub(crate) fn address(place: &Place) -> Result<Option<SocketAddr>, Failure> {
-    let gate = found(place)?;
-    Ok(gate.and_then(|p| p.url.split_once("://")?.1.parse().ok()))
-}
-
 /// Gives address and owner's token of the running gate.
 pub(crate) fn presence(place: &Place) -> Result<Presence, Failure> {
     found(place)?.ok_or_else(|| none_runs(place))

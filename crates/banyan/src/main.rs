@@ -34,6 +34,7 @@ mod port;
 mod printable;
 mod private;
 mod program;
+mod restored;
 mod serve;
 mod signals;
 mod signature;

@@ -17,6 +17,9 @@ use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::{consent, listing, places};
 
+/// First words on the servers of a gate that serves a demonstration.
+pub(crate) const DEMONSTRATION: &str = "the demonstration";
+
 /// The content of a gate.
 pub(crate) struct Plan {
     pub(crate) config: Config,
@@ -101,12 +104,7 @@ fn demonstration() -> Result<Plan, Failure> {
         let mount = Mount::new(segment.clone(), Transport::Stdio(process), "the demonstration");
         config.mounts.insert(segment, Arc::new(mount));
     }
-    Ok(Plan {
-        config,
-        serves: "the demonstration: no configuration and no client's file was found".to_owned(),
-        watched: None,
-        digest: None,
-    })
+    Ok(Plan { config, serves: format!("{DEMONSTRATION}: no configuration and no client's file was found"), watched: None, digest: None })
 }
 
 fn configured(path: &Path) -> Result<Plan, Failure> {

@@ -22,11 +22,14 @@ pub(crate) fn holder(address: SocketAddr) -> Option<Holder> {
 
 /// Words the complaint about a taken port.
 pub(crate) fn taken(address: SocketAddr) -> String {
-    let by = match holder(address) {
-        Some(Holder { pid, program }) => format!("{program} (process {pid}) listens there"),
-        None => "another program listens there".to_owned(),
+    let (by, end) = match holder(address) {
+        Some(Holder { pid, program }) => {
+            let end = if program == "`banyan`" { format!("end it with `banyan stop --gate {pid}`") } else { "end it".to_owned() };
+            (format!("{program} (process {pid}) listens there"), end)
+        }
+        None => ("another program listens there".to_owned(), "end it".to_owned()),
     };
-    format!("{address} is taken: {by}\n  end it, or choose another port: --listen {}:0 takes any free one", host(address.ip()))
+    format!("{address} is taken: {by}\n  {end}, or choose another port: --listen {}:0 takes any free one", host(address.ip()))
 }
 
 fn host(ip: IpAddr) -> String {

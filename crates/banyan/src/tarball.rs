@@ -8,7 +8,7 @@ const BLOCK: usize = 512;
 const NAME: usize = 100;
 const PREFIX: usize = 155;
 /// Largest file that is read back.
-const LARGEST: u64 = 8 << 30;
+pub(crate) const LARGEST: u64 = 8 << 30;
 
 /// Writes an archive.
 pub(crate) struct TarWriter<W> {
@@ -22,6 +22,8 @@ pub(crate) struct TarWriter<W> {
 pub(crate) struct TarEntry {
     pub(crate) name: String,
     pub(crate) size: u64,
+    /// The owner may run the file.
+    pub(crate) is_program: bool,
 }
 
 impl<W: Write> TarWriter<W> {
@@ -29,9 +31,10 @@ impl<W: Write> TarWriter<W> {
         Self { out, time }
     }
 
-    /// Adds a file of `size` bytes, which `content` has at least: more may have been appended meanwhile.
-    pub(crate) fn add(&mut self, name: &str, size: u64, content: impl Read) -> io::Result<()> {
-        self.out.write_all(&header(name, size, self.time)?)?;
+    /// Adds a file, of whose bytes `content` has at least as many as the head says: more may have been appended meanwhile.
+    pub(crate) fn add(&mut self, entry: &TarEntry, content: impl Read) -> io::Result<()> {
+        let (name, size) = (&entry.name, entry.size);
+        self.out.write_all(&header(entry, self.time)?)?;
         let copied = io::copy(&mut content.take(size), &mut self.out)?;
         if copied < size {
             return Err(io::Error::other(format!("{name} became shorter while it was read")));
@@ -72,12 +75,23 @@ fn padding(size: u64) -> Vec<u8> {
     vec![0; (BLOCK - over) % BLOCK]
 }
 
-fn header(name: &str, size: u64, time: u64) -> io::Result<[u8; BLOCK]> {
+/// Checks if an archive takes a file, and gives it back.
+pub(crate) fn takes(name: &str, size: u64) -> bool {
+    size <= LARGEST && split(name).is_some() && is_plain(name)
+}
+
+/// Checks that a name leads nowhere but below the archive's own directory.
+fn is_plain(name: &str) -> bool {
+    name.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', '\0']))
+}
+
+fn header(entry: &TarEntry, time: u64) -> io::Result<[u8; BLOCK]> {
+    let TarEntry { name, size, is_program } = entry;
     let (prefix, name) = split(name).ok_or_else(|| io::Error::other(format!("the name {name} is too long for an archive")))?;
     let mut block = [0; BLOCK];
     let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, name.as_bytes());
-    put(100, b"0000600\0");
+    put(100, if *is_program { b"0000700\0" } else { b"0000600\0" });
     put(108, b"0000000\0");
     put(116, b"0000000\0");
     put(124, format!("{size:011o}\0").get(..12).unwrap_or_default().as_bytes());
@@ -120,15 +134,14 @@ fn parsed(block: &[u8; BLOCK]) -> io::Result<TarEntry> {
     }
     let (prefix, name) = (text(345, PREFIX)?, text(0, NAME)?);
     let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
-    let is_plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', '\0']);
-    if block[156] != b'0' || !name.split('/').all(is_plain) {
+    if block[156] != b'0' || !is_plain(&name) {
         return Err(broken(&format!("{name} is no plain file below the archive's own directory")));
     }
     let size = number(124, 12)?;
     if size > LARGEST {
         return Err(broken(&format!("{name} is too large")));
     }
-    Ok(TarEntry { name, size })
+    Ok(TarEntry { name, size, is_program: number(100, 8)? & 0o100 != 0 })
 }
 
 fn broken(why: &str) -> io::Error {
@@ -141,7 +154,10 @@ mod tests {
 
     fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut writer = TarWriter::new(Vec::new(), 1_700_000_000);
-        files.iter().for_each(|(name, content)| writer.add(name, content.len() as u64, *content).unwrap());
+        files.iter().for_each(|(name, content)| {
+            let head = TarEntry { name: (*name).to_owned(), size: content.len() as u64, is_program: name.ends_with(".sh") };
+            writer.add(&head, *content).unwrap();
+        });
         writer.finish().unwrap()
     }
 
@@ -150,6 +166,7 @@ mod tests {
         read(archive, |entry, content| {
             let mut bytes = Vec::new();
             content.read_to_end(&mut bytes)?;
+            assert_eq!(entry.is_program, entry.name.ends_with(".sh"));
             found.push((entry.name.clone(), bytes));
             Ok(())
         })?;
@@ -159,14 +176,14 @@ mod tests {
     #[test]
     fn files_come_back_and_other_programs_read_them_too() {
         let long = format!("{}/{}", "d".repeat(90), "f".repeat(90));
-        let whole = archive(&[("a.toml", b"x = 1\n"), ("state/empty", b""), (&long, &[7; 1000])]);
+        let whole = archive(&[("a.toml", b"x = 1\n"), ("state/empty.sh", b""), (&long, &[7; 1000])]);
         let found = files(&whole).unwrap();
         assert_eq!(found[0], ("a.toml".to_owned(), b"x = 1\n".to_vec()));
         assert_eq!((found[1].1.len(), found[2].0.as_str(), found[2].1.len()), (0, long.as_str(), 1000));
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("b.tar"), &whole).unwrap();
         let listed = std::process::Command::new("tar").arg("-tf").arg(dir.path().join("b.tar")).output().unwrap();
-        assert_eq!(String::from_utf8(listed.stdout).unwrap(), format!("a.toml\nstate/empty\n{long}\n"));
+        assert_eq!(String::from_utf8(listed.stdout).unwrap(), format!("a.toml\nstate/empty.sh\n{long}\n"));
     }
 
     #[test]

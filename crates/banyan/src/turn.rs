@@ -1,6 +1,6 @@
 //! Turns with a configuration: to start its gate, and to edit its file. No two processes have the same turn at once. Starts and edits nothing.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -30,18 +30,25 @@ impl Turn {
         Ok(Self { _lock: lock })
     }
 
-    /// Waits for the turn to edit `file`. Where no lock can be made, nobody waits for anybody.
+    /// Waits for the turn to edit `file`. The lock is on the directory of the file, equal for every user and every run. Where nothing can
+    /// be locked, nobody waits for anybody.
     pub(crate) fn to_edit(file: &Path) -> Result<Option<Self>, Failure> {
-        let Ok(lock) = opened(&places::runtime_dir()?, "edit", file) else { return Ok(None) };
+        let file = canonical(file);
+        let Some(lock) = file.ancestors().skip(1).find_map(|above| File::open(above).ok()) else { return Ok(None) };
         let until = Instant::now() + PATIENCE;
-        while lock.try_lock().is_err() {
-            if Instant::now() > until {
-                let file = file.display();
-                return Err(Failure::Refused(format!("another command edits {file}\n  let it end, then try again; nothing is changed")));
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Some(Self { _lock: lock })),
+                Err(TryLockError::Error(_)) => return Ok(None),
+                Err(TryLockError::WouldBlock) if Instant::now() > until => {
+                    let file = file.display();
+                    return Err(Failure::Refused(format!(
+                        "another command edits {file}\n  let it end, then try again; nothing is changed"
+                    )));
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
             }
-            std::thread::sleep(LOOK);
         }
-        Ok(Some(Self { _lock: lock }))
     }
 }
 
@@ -60,4 +67,23 @@ pub(crate) fn name(file: &Path) -> String {
 /// Resolves symbolic links of an existing path, and makes any other path absolute.
 pub(crate) fn canonical(file: &Path) -> std::path::PathBuf {
     fs::canonicalize(file).or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_file_has_the_same_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("own/banyan.toml"), dir.path().join("link.toml"));
+        fs::create_dir(dir.path().join("own")).unwrap();
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let turn = Turn::to_edit(&link).unwrap().unwrap();
+        let other = File::open(dir.path().join("own")).unwrap();
+        assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(turn);
+        other.try_lock().unwrap();
+    }
 }

@@ -26,6 +26,12 @@ pub(crate) const KEPT: [&str; 16] = [
     "XDG_STATE_HOME",
 ];
 
+/// Checks if a value is the address of a proxy with a user's name or password. No file of a service holds such an address.
+pub(crate) fn holds_credentials(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.ends_with("_PROXY") && name != "NO_PROXY" && value.contains('@')
+}
+
 /// Restrictions that no server of a user misses.
 const USER_HARDENING: &str = "\
 UMask=0077
@@ -109,7 +115,8 @@ impl ServedGate<'_> {
              {service}\n\
              [Install]\n\
              WantedBy={target}\n",
-            quoted(&self.program.display().to_string(), true),
+            // systemd takes the program as written, and variables in the words behind the program only.
+            quoted(&self.program.display().to_string(), false),
             quoted(&self.config.display().to_string(), true),
         )
     }
@@ -154,7 +161,7 @@ impl ServedGate<'_> {
 pub(crate) const LABEL: &str = "dev.banyan.gate";
 
 /// Quotes a word for a unit, where `%` begins a specifier and, on a command line, `$` a variable.
-fn quoted(word: &str, is_command: bool) -> String {
+pub(crate) fn quoted(word: &str, is_command: bool) -> String {
     let mut text = word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('\n', "\\n");
     if is_command {
         text = text.replace('$', "$$");
@@ -162,7 +169,7 @@ fn quoted(word: &str, is_command: bool) -> String {
     format!("\"{text}\"")
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
@@ -173,12 +180,12 @@ mod tests {
     #[test]
     fn no_character_has_a_meaning_of_its_own() {
         let env = [("PATH".to_owned(), "/a b:/50%\"\\".to_owned())];
-        let gate = ServedGate { program: Path::new("/opt/my $tools/banyan"), config: Path::new("/etc/a&b/<banyan>.toml"), env: &env };
+        let gate = ServedGate { program: Path::new("/opt/my $tools/banyan"), config: Path::new("/etc/$a&b/<banyan>.toml"), env: &env };
         let unit = gate.user_unit();
-        assert!(unit.contains("ExecStart=\"/opt/my $$tools/banyan\" up --config \"/etc/a&b/<banyan>.toml\"\n"), "{unit}");
+        assert!(unit.contains("ExecStart=\"/opt/my $tools/banyan\" up --config \"/etc/$$a&b/<banyan>.toml\"\n"), "{unit}");
         assert!(unit.contains("Environment=\"PATH=/a b:/50%%\\\"\\\\\"\n"), "{unit}");
         let agent = gate.agent(Path::new("/log"));
-        assert!(agent.contains("<string>/etc/a&amp;b/&lt;banyan&gt;.toml</string>"), "{agent}");
+        assert!(agent.contains("<string>/etc/$a&amp;b/&lt;banyan&gt;.toml</string>"), "{agent}");
     }
 
     #[test]

@@ -9,5 +9,5 @@ mod stores;
 
 pub use bus::DiskBus;
 pub use journal::DiskJournal;
-pub use sqlite::{Tickets, UnwritableClaims, check, snapshot};
+pub use sqlite::{Tickets, UnwritableClaims, check, snapshot, void_open};
 pub use stores::DiskStores;

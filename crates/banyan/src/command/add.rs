@@ -79,6 +79,13 @@ impl Add {
             output.remark(&format!("{} {}\n  {}", output.paint_remark(Look::Warn, "but:"), printable(flaw), printable(fix)));
         }
         output.remark(if follows { "the running gate takes it in by itself: see `banyan status`" } else { "`banyan up` serves it" });
+        for gate in gate::without_file()?.iter().filter(|_| !follows) {
+            let note = output.paint_remark(Look::Dim, "note:");
+            output.remark(&format!(
+                "{note} the gate at {} serves {}, and does not read the file\n  `banyan stop --gate {}` ends it, then `banyan up` serves the file",
+                gate.url, printable(&gate.serves), gate.pid
+            ));
+        }
         if !was_there {
             unserved::remark(&document.path, output)?;
         }

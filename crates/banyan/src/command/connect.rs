@@ -2,13 +2,14 @@
 //! How a client's file is changed is the gateway's business, not known here.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use config::resolved::Config;
 use config::secret::SystemSources;
+use gateway::admin::presence::Presence;
 use gateway::trust::ca::Ca;
 use import::connect::{self, ConnectError, Endpoint, Plan, Request};
 use import::{Client, Places};
@@ -20,12 +21,16 @@ use crate::failure::Failure;
 use crate::moved::MovedServers;
 use crate::output::{Look, Output};
 use crate::plan::{self, Wish};
-use crate::printable::printable_lines;
+use crate::printable::{printable, printable_lines};
 use crate::similar::did_you_mean;
 use crate::{document, gate, left_behind, places, private, terminal};
 
 /// The variable in a client's environment for its token.
 const TOKEN_VARIABLE: &str = "BANYAN_TOKEN";
+
+/// Longest wait for the gate of a new service, and time between two looks.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes a client use the gate in place of its own servers.
 #[derive(Args)]
@@ -67,14 +72,14 @@ pub(crate) struct Disconnect {
 #[derive(Serialize)]
 struct Report<'a> {
     client: &'a str,
-    file: &'a std::path::Path,
+    file: &'a Path,
     changed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    backup: Option<&'a std::path::Path>,
+    backup: Option<&'a Path>,
     kept: &'a [String],
     moved: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    config: Option<&'a std::path::Path>,
+    config: Option<&'a Path>,
 }
 
 impl Connect {
@@ -93,14 +98,11 @@ impl Connect {
         if !self.dry_run {
             self.agree(&moved)?;
             let installs = self.wants_service(&plan, &machine)?;
-            moved.write()?;
+            // The client keeps its servers until a gate answers.
             if installs {
-                if !machine.file.exists() {
-                    private::write_new(&machine.file, "# Servers of the gate: `banyan add` and `banyan import --write` add some.\n")
-                        .map_err(|error| document::failed(&machine.file, "written", &error))?;
-                }
-                service::install(&machine.file, output)?;
+                machine.serve(output)?;
             }
+            moved.write()?;
             plan.apply()?;
             machine.is_running |= installs;
         }
@@ -113,20 +115,19 @@ impl Connect {
 
     /// Refuses to leave a client without any server: a gate has to run, or to be started by somebody. Gives whether a service is wanted.
     fn wants_service(&self, plan: &Plan, machine: &Machine) -> Result<bool, Failure> {
-        let is_served = machine.is_running || self.starts_a_program(machine) || service::is_installed();
+        let is_served = machine.is_running || self.starts_a_program(machine) || service::starts(&machine.file);
         if is_served || self.without_gate || plan.is_nothing() {
             return Ok(false);
         }
-        let address = machine.address;
-        if terminal::somebody_is_there()
-            && terminal::agrees(&format!("No gate runs at {address}. Install a service that runs one now and at each login?"))?
-        {
+        let (file, other) = (machine.file.display(), machine.other.as_deref().unwrap_or_default());
+        let question = format!("No gate serves {file}{other}. Install a service that runs one now and at each login?");
+        if terminal::somebody_is_there() && terminal::agrees(&question)? {
             return Ok(true);
         }
         Err(Failure::Refused(format!(
-            "no gate runs at {address}, so that {} would have no server at all: nothing is changed\n  `banyan service install` runs a gate \
-             now and at each login, `banyan up` as long as its terminal is open; `--stdio` lets the client start one; `--without-gate` \
-             connects all the same",
+            "no gate serves {file}{other}, so that {} would have no server at all: nothing is changed\n  `banyan service install` runs a \
+             gate now and at each login, `banyan up` as long as its terminal is open; `--stdio` lets the client start one; \
+             `--without-gate` connects all the same",
             plan.client
         )))
     }
@@ -185,13 +186,16 @@ impl Connect {
         };
         let file = std::path::absolute(&file).unwrap_or(file);
         let config = if file.exists() { gateway::parts::sections().load(&file, &SystemSources)? } else { Config::default() };
-        let running = gate::address(place)?;
+        let meant = if place.gate.is_some() { vec![gate::presence(place)?] } else { gate::all()? };
+        let (serving, others): (Vec<Presence>, Vec<Presence>) = meant.into_iter().partition(|gate| is_of(gate, &file));
+        let running = serving.iter().filter_map(address_of).find(|address| answers(*address));
         let (is_running, address) = (running.is_some(), running.unwrap_or(config.listen));
+        let other = others.first().map(|gate| format!(" (the gate at {} serves {})", gate.url, printable(&gate.serves)));
         let places = plan::clients(&Wish { from: None, listen: Some(address), yes: false })?;
         let scheme = if config.trust.tls.is_some() { "https" } else { "http" };
         let authority = Ca::dir(&places::state_dir()?);
         let is_private = config.trust.tls.as_ref().is_some_and(|tls| tls.certificate.starts_with(&authority));
-        Ok(Machine { places, file, address, is_running, scheme, is_private, needs_token: config.wants_credential() })
+        Ok(Machine { places, file, address, is_running, other, scheme, is_private, needs_token: config.wants_credential() })
     }
 
     fn starts_a_program(&self, machine: &Machine) -> bool {
@@ -234,12 +238,63 @@ struct Machine {
     /// The configuration that takes the servers; need not exist yet.
     file: PathBuf,
     address: SocketAddr,
-    /// A gate runs there.
+    /// A gate that serves the configuration answers there.
     is_running: bool,
+    /// A running gate that serves something else, in words.
+    other: Option<String>,
     scheme: &'static str,
     /// The gate's certificate is of an authority that no client knows.
     is_private: bool,
     needs_token: bool,
+}
+
+impl Machine {
+    /// Installs a service for the configuration and waits until its gate answers. The service needs a file: a missing one is made, and
+    /// removed after a failure.
+    fn serve(&self, output: &Output) -> Result<(), Failure> {
+        let is_new = !self.file.exists();
+        if is_new {
+            if let Some(directory) = self.file.parent() {
+                std::fs::create_dir_all(directory).map_err(|error| document::failed(directory, "made", &error))?;
+            }
+            private::write_new(&self.file, "").map_err(|error| document::failed(&self.file, "written", &error))?;
+        }
+        let served = service::install(&self.file, output).and_then(|()| self.wait());
+        served.inspect_err(|_| {
+            if is_new {
+                _ = std::fs::remove_file(&self.file);
+            }
+        })
+    }
+
+    fn wait(&self) -> Result<(), Failure> {
+        let until = Instant::now() + PATIENCE;
+        while !gate::serving(&self.file)?.iter().filter_map(address_of).any(answers) {
+            if Instant::now() > until {
+                return Err(Failure::Failed(
+                    "the service is installed, and no gate answers: the client is as before\n  `banyan service status` shows the service, \
+                     and `banyan up` shows why the gate ends"
+                        .to_owned(),
+                ));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+/// Checks if a gate serves `file`, or, while there is no such file, the servers of clients' files. A demonstration serves neither.
+fn is_of(gate: &Presence, file: &Path) -> bool {
+    let is_found = !Path::new(&gate.serves).is_absolute() && !gate.serves.starts_with(plan::DEMONSTRATION);
+    !gate.while_used && (gate::serves(gate, file) || (is_found && !file.exists()))
+}
+
+fn address_of(gate: &Presence) -> Option<SocketAddr> {
+    gate.url.split_once("://")?.1.parse().ok()
+}
+
+fn answers(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, PATIENCE).is_ok()
 }
 
 fn show(plan: &Plan, output: &Output) {
@@ -248,7 +303,7 @@ fn show(plan: &Plan, output: &Output) {
     }
 }
 
-fn report<'a>(plan: &'a Plan, changed: bool, moved: &[String], config: Option<&'a std::path::Path>) -> Report<'a> {
+fn report<'a>(plan: &'a Plan, changed: bool, moved: &[String], config: Option<&'a Path>) -> Report<'a> {
     let backup = if changed { plan.backup.as_deref() } else { None };
     Report { client: plan.client.id(), file: &plan.file, changed, backup, kept: &plan.kept, moved: moved.to_vec(), config }
 }

@@ -5,7 +5,7 @@ mod supervisor;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use runtime::whole::{self, Readers};
+use runtime::whole;
 use serde_json::json;
 
 use crate::arguments::Place;
@@ -20,7 +20,8 @@ use supervisor::Supervisor;
 #[derive(Args)]
 #[command(
     after_help = "A service starts with few variables. Those of this shell that servers commonly need (PATH, proxies, certificates) are \
-    written into the service. Others go into the file `environment` beside banyan.toml, as NAME=VALUE.\n\
+    written into the service; the address of a proxy with a password is not. Under systemd, others go into the file \
+    ~/.config/banyan/environment, with `--system` /etc/banyan/environment, as NAME=VALUE. launchd reads no such file.\n\
     `loginctl enable-linger` lets a user's services run before the first login."
 )]
 pub(crate) struct Service {
@@ -65,12 +66,14 @@ impl Service {
             ServiceAction::Install { system, print: true, program: named, .. } => {
                 let supervisor = Supervisor::here(*system)?;
                 let program = named.clone().map_or_else(|| program(supervisor), Ok)?;
+                tell_left_out(supervisor, output);
                 output.raw(supervisor.text(&program, &wanted(supervisor, place)?)?.as_bytes())
             }
             ServiceAction::Install { system, no_start, .. } => {
                 let supervisor = Supervisor::here(*system)?;
                 let config = config(supervisor, place)?;
                 let file = write(supervisor, &config)?;
+                tell_left_out(supervisor, output);
                 if !no_start {
                     started(supervisor, &file)?;
                 }
@@ -86,14 +89,15 @@ impl Service {
 pub(crate) fn install(config: &Path, output: &Output) -> Result<(), Failure> {
     let supervisor = Supervisor::here(false)?;
     let file = write(supervisor, config)?;
+    tell_left_out(supervisor, output);
     started(supervisor, &file)?;
     output.remark(&format!("installed {}: the gate runs now and at each login", file.display()));
     Ok(())
 }
 
-/// Checks if a service of this user is installed.
-pub(crate) fn is_installed() -> bool {
-    Supervisor::here(false).and_then(Supervisor::installed).is_ok_and(|text| text.is_some())
+/// Checks if a service of this user runs a gate for the configuration in `config`, now or at the next login.
+pub(crate) fn starts(config: &Path) -> bool {
+    Supervisor::here(false).is_ok_and(|supervisor| supervisor.starts(config))
 }
 
 fn write(supervisor: Supervisor, config: &Path) -> Result<PathBuf, Failure> {
@@ -103,8 +107,26 @@ fn write(supervisor: Supervisor, config: &Path) -> Result<PathBuf, Failure> {
     if let Some(directory) = file.parent() {
         std::fs::create_dir_all(directory).map_err(|error| document::failed(directory, "made", &error))?;
     }
-    whole::replace(&file, text.as_bytes(), Readers::Others).map_err(|error| document::failed(&file, "written", &error))?;
+    whole::replace(&file, text.as_bytes(), supervisor.readers()).map_err(|error| document::failed(&file, "written", &error))?;
     Ok(file)
+}
+
+/// Says which variables the service does not get, for their values hold credentials.
+fn tell_left_out(supervisor: Supervisor, output: &Output) {
+    let names = supervisor.left_out();
+    if names.is_empty() {
+        return;
+    }
+    let remedy = match supervisor {
+        Supervisor::Launchd => "name a proxy without credentials",
+        Supervisor::System | Supervisor::User => "a line NAME=VALUE in ~/.config/banyan/environment (mode 0600) gives them to the gate",
+    };
+    let warning = output.paint_remark(Look::Warn, "warning:");
+    let names = names.join(", ");
+    output.remark(&format!(
+        "{warning} the service's file leaves out {names}: the value holds a user's name or a password\n  {remedy}, and \
+         `pass_env` passes them on to servers"
+    ));
 }
 
 fn started(supervisor: Supervisor, file: &Path) -> Result<(), Failure> {

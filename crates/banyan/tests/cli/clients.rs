@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::home::Home;
+use crate::serving::Gate;
 
 const CURSOR: &str = "{\n  // mine\n  \"mcpServers\": {\n    \"My Files\": {\"command\": \"sh\", \"args\": [\"-c\", \"cat\"], \"env\": {\"API_TOKEN\": \"hunter2\"}},\n    \"web\": {\"url\": \"https://h.example/mcp\", \"surprise\": 1}\n  }\n}\n";
 
@@ -93,6 +94,26 @@ fn no_client_is_emptied_while_no_gate_would_answer() {
     assert_eq!(home.read(".cursor/mcp.json"), CURSOR);
     assert!(!home.path().join(".config").exists());
     home.run(&["connect", "cursor", "--yes", "--stdio"]).exits(0);
+}
+
+#[test]
+fn neither_a_units_file_nor_a_demonstration_serves_a_client() {
+    let home = Home::new();
+    let demonstration = Gate::up(&home, &["--listen", "127.0.0.1:0"]);
+    home.write(".cursor/mcp.json", CURSOR);
+    let refused = home.run(&["connect", "cursor", "--yes"]).exits(4).err;
+    assert!(refused.contains("serves the demonstration"), "{refused}");
+    assert!(!home.path().join(".config").exists());
+    demonstration.end().exits(0);
+
+    home.write("banyan.toml", "listen = '127.0.0.1:0'\n");
+    home.run(&["service", "install", "--no-start"]).exits(0);
+    let refused = home.run(&["connect", "cursor", "--yes"]).exits(4).err;
+    assert!(refused.contains("banyan.toml, so that"), "{refused}");
+    assert_eq!((home.read(".cursor/mcp.json").as_str(), home.read("banyan.toml").as_str()), (CURSOR, "listen = '127.0.0.1:0'\n"));
+    let gate = Gate::up(&home, &[]);
+    home.run(&["connect", "cursor", "--yes"]).exits(0);
+    gate.end().exits(0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! `banyan service`: the file of the service and what is said where no service manager runs. Whether systemd runs the unit is tried by
-//! `scripts/release`, not here.
+//! `banyan service`: the file of the service and what is said where no service manager runs. No service manager
+//! is asked to run the unit.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::Duration;
@@ -27,6 +28,19 @@ fn a_users_unit_is_written_shown_and_removed() {
     assert!(!home.path().join(UNIT).exists());
     assert!(home.run(&["service", "status"]).exits(0).out.contains("banyan service install"));
     home.run(&["service", "uninstall"]).exits(3);
+}
+
+#[test]
+fn no_password_of_a_proxy_reaches_the_file_of_a_service() {
+    let mut home = home_with_server();
+    home.env.push(("HTTPS_PROXY", "http://anna:hunter2@proxy:3128".into()));
+    home.env.push(("HTTP_PROXY", "http://proxy:3128".into()));
+    let installed = home.run(&["service", "install", "--no-start"]).exits(0);
+    assert!(installed.err.contains("leaves out HTTPS_PROXY") && !installed.err.contains("hunter2"), "{installed:?}");
+    let unit = home.read(UNIT);
+    assert!(unit.contains("HTTP_PROXY=http://proxy:3128") && !unit.contains("hunter2"), "{unit}");
+    let mode = std::fs::metadata(home.path().join(UNIT)).expect("the unit").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
@@ -86,7 +100,9 @@ fn a_backup_comes_back_whole_and_overwrites_nothing() {
     home.run(&["stop"]).exits(0);
     gate.wait().exits(0);
     assert!(home.run(&["restore", "kept.tar", "--config", "new.toml"]).exits(4).err.contains("nothing is overwritten"));
-    home.run(&["restore", "kept.tar", "--dry-run"]).exits(0);
+    assert!(home.run(&["restore", "kept.tar", "--dry-run"]).exits(0).out.contains("config/policy.cedar  "));
+    let inside = home.run(&["backup", ".local/state/banyan/kept.tar"]).exits(4);
+    assert!(inside.err.contains("name a place elsewhere"), "{inside:?}");
 
     let mut other = Home::new();
     other.env.push(("XDG_STATE_HOME", other.path().join("elsewhere")));

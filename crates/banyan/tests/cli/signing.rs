@@ -45,3 +45,20 @@ fn l11_a_grant_is_signed_only_where_somebody_agrees() {
     home.run(&["grants", "give", "grant.json"]).exits(0);
     gate.end().exits(0);
 }
+
+#[test]
+fn ax_46_a_restore_voids_approvals_open_in_the_backup() {
+    let (home, gate) = asking();
+    home.run(&["call", "shell.say_hello"]).exits(4);
+    assert_eq!(home.run(&["approvals", "--json"]).exits(0).json()["approvals"].as_array().map(Vec::len), Some(1));
+    home.run(&["backup", "kept.tar"]).exits(0);
+    home.run(&["stop"]).exits(0);
+    gate.wait().exits(0);
+    std::fs::remove_dir_all(home.path().join(".local/state/banyan")).expect("the state");
+    std::fs::rename(home.path().join("banyan.toml"), home.path().join("old.toml")).expect("the configuration");
+    let restored = home.run(&["restore", "kept.tar", "--config", "banyan.toml"]).exits(0);
+    assert!(restored.err.contains("void (1)"), "{restored:?}");
+    let gate = Gate::up(&home, &[]);
+    assert_eq!(home.run(&["approvals", "--json"]).exits(0).json()["approvals"], serde_json::json!([]));
+    gate.end().exits(0);
+}

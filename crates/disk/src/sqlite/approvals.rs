@@ -43,6 +43,28 @@ impl RowTable {
     }
 }
 
+/// Removes the approvals that are not over and the grants for a number of calls from the store in `file`, and counts them. A gate that
+/// went on after a copy was made may have used each of them.
+///
+/// # Errors
+/// When the file is no store.
+pub fn void_open(file: &Path) -> Result<usize, StoreError> {
+    let voided = || -> Result<usize, DiskError> {
+        let store = Connection::open(file)?;
+        let is_there = store
+            .query_row("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'approvals'", [], |row| row.get::<_, i64>(0))?;
+        if is_there == 0 {
+            return Ok(0);
+        }
+        Ok(store.execute(
+            "DELETE FROM approvals WHERE (kind = 'approval' AND over IS NULL) OR (kind = 'grant' AND (NOT json_valid(body) OR \
+             json_extract(body, '$.terms.uses') IS NOT NULL))",
+            [],
+        )?)
+    };
+    Ok(voided()?)
+}
+
 impl Pending for RowTable {
     /// Waits until no other gate has a turn, ahead of gates that came later.
     fn begin(&mut self) -> Result<Box<dyn PendingTurn + '_>, StoreError> {
@@ -142,5 +164,26 @@ mod tests {
         assert_eq!(all("b", RowKind::Operator), ["anna"]);
         let later = KEPT + 101;
         assert_eq!(at("a", RowKind::Approval, later), ["changed"]);
+    }
+
+    #[test]
+    fn ax_46_open_approvals_and_counted_grants_are_voided() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(void_open(&dir.path().join("empty.db")).unwrap(), 0, "a store without approvals");
+        let row = |kind, id: &str, over, body: &str| Row { kind, id: id.into(), over, body: Some(body.to_owned()) };
+        let mut kept = RowTable::open(dir.path(), "a", 100).unwrap();
+        let rows = [
+            row(RowKind::Approval, "open", None, "open"),
+            row(RowKind::Approval, "over", Some(100), "over"),
+            row(RowKind::Operator, "k", None, "anna"),
+            row(RowKind::Grant, "counted", Some(900), r#"{"terms":{"uses":1}}"#),
+            row(RowKind::Grant, "free", Some(900), r#"{"terms":{"uses":null}}"#),
+        ];
+        kept.begin().unwrap().write(&rows).unwrap();
+        drop(kept);
+        assert_eq!(void_open(&dir.path().join("banyan.db")).unwrap(), 2);
+        let all = |kind| RowTable::open(dir.path(), "a", 100).unwrap().begin().unwrap().all(kind).unwrap();
+        assert_eq!((all(RowKind::Approval), all(RowKind::Operator)), (vec!["over".to_owned()], vec!["anna".to_owned()]));
+        assert_eq!(all(RowKind::Grant), [r#"{"terms":{"uses":null}}"#]);
     }
 }

@@ -18,6 +18,7 @@ use config::resolved::Config;
 use store::StoreError;
 
 pub(crate) use approvals::RowTable;
+pub use approvals::void_open;
 pub(crate) use claims::ClaimTable;
 pub(crate) use contexts::ContextTable;
 pub(crate) use learnt::LessonTable;

@@ -70,6 +70,9 @@ const PASSED: [&str; 36] = [
 /// Longest name of a variable looked for in a process's last words.
 const LONGEST_NAME: usize = 64;
 
+/// Words in the names of variables that hold secrets.
+const SECRET_WORDS: [&str; 7] = ["AUTH", "CREDENTIAL", "KEY", "PASS", "PWD", "SECRET", "TOKEN"];
+
 /// Starts the process; the error says why it could not be started and what to do.
 pub fn start(
     process: &Process,
@@ -106,7 +109,8 @@ fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> 
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).env_clear();
     for (name, value) in std::env::vars_os() {
-        if passes(process, &name.to_string_lossy()) {
+        let (text, held) = (name.to_string_lossy(), value.to_string_lossy());
+        if is_asked_for(process, &text) || (passes(process, &text) && !holds_credentials(&text, &held)) {
             command.env(&name, value);
         }
     }
@@ -123,7 +127,23 @@ fn command(process: &Process, sources: &dyn Sources) -> Result<Command, String> 
 
 /// Checks if a variable of the gate reaches the process.
 fn passes(process: &Process, name: &str) -> bool {
-    PASSED.iter().copied().chain(process.pass_env.iter().map(String::as_str)).any(|pattern| Glob::new(pattern).matches(name))
+    PASSED.iter().any(|pattern| Glob::new(pattern).matches(name)) || is_asked_for(process, name)
+}
+
+/// Checks if the configuration passes a variable of the gate to the process.
+fn is_asked_for(process: &Process, name: &str) -> bool {
+    process.pass_env.iter().any(|pattern| Glob::new(pattern).matches(name))
+}
+
+/// Checks if the value of a variable is the address of a proxy with a user's name or password in front of `@`.
+fn holds_credentials(name: &str, value: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    name.ends_with("_PROXY") && name != "NO_PROXY" && value.contains('@')
+}
+
+/// Checks if the name of a variable is the name of a secret. No remedy passes a secret on: a server could ask for any.
+fn is_secret(name: &str) -> bool {
+    SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
 /// Remedy for a process whose last words name a variable that the gate has and the process lacks.
@@ -134,7 +154,7 @@ pub(super) fn withheld(process: &Process, words: &[String]) -> Option<String> {
     };
     let lacks = |name: &&str| !process.env.contains_key(*name) && !passes(process, name) && std::env::var_os(name).is_some();
     let words = words.iter().flat_map(|line| line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')));
-    let name = words.filter(is_name).find(lacks)?;
+    let name = words.filter(is_name).find(|name| lacks(name) && !is_secret(name))?;
     Some(format!("`{name}` is set for the gate and does not reach the server: pass_env = [\"{name}\"] passes the variable on"))
 }
 
@@ -338,5 +358,22 @@ mod tests {
         assert!(withheld(&process, &words).unwrap().contains("pass_env = [\"CARGO_MANIFEST_DIR\"]"));
         process.pass_env.push("CARGO_*".into());
         assert_eq!(withheld(&process, &words), None);
+    }
+
+    #[test]
+    fn no_remedy_names_a_secret_and_no_password_of_a_proxy_passes() {
+        assert!(
+            ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "GOOGLE_CREDENTIALS", "SSH_AUTH_SOCK"].iter().all(|n| is_secret(n))
+        );
+        assert!(!is_secret("CARGO_MANIFEST_DIR"));
+        for (name, value, is_held) in [
+            ("HTTPS_PROXY", "http://anna:word@proxy:3128", true),
+            ("all_proxy", "anna:word@proxy:3128", true),
+            ("HTTPS_PROXY", "http://proxy:3128", false),
+            ("NO_PROXY", "a@b", false),
+            ("PATH", "/opt/a@2/bin", false),
+        ] {
+            assert_eq!(holds_credentials(name, value), is_held, "{name}={value}");
+        }
     }
 }

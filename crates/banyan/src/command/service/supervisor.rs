@@ -4,9 +4,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use runtime::whole::Readers;
+
 use crate::document;
 use crate::failure::Failure;
-use crate::unit::{KEPT, LABEL, MARK, ServedGate};
+use crate::unit::{KEPT, LABEL, MARK, ServedGate, escaped, holds_credentials, quoted};
 
 /// Name of the systemd unit.
 const UNIT: &str = "banyan.service";
@@ -78,7 +80,21 @@ impl Supervisor {
                 [("HOME", "/var/lib/banyan"), ("XDG_CONFIG_HOME", "/etc"), ("XDG_RUNTIME_DIR", "/run"), ("XDG_STATE_HOME", "/var/lib")];
             return places.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         }
-        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
+        of_shell().filter(|(name, value)| !holds_credentials(name, value)).collect()
+    }
+
+    /// Names the variables of this shell that a service would need and that its file leaves out: their values hold credentials.
+    pub(crate) fn left_out(self) -> Vec<String> {
+        let held = of_shell().filter(|(name, value)| self != Self::System && holds_credentials(name, value));
+        held.map(|(name, _)| name).collect()
+    }
+
+    /// The permitted readers of the service's file. The unit of the machine holds no variable of a shell.
+    pub(crate) const fn readers(self) -> Readers {
+        match self {
+            Self::Launchd | Self::User => Readers::Owner,
+            Self::System => Readers::Others,
+        }
     }
 
     /// Reads the service's file; `None`: the service is not installed.
@@ -89,6 +105,24 @@ impl Supervisor {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(document::failed(&file, "read", &error)),
         }
+    }
+
+    /// Checks if the service is for the configuration in `config`, and is enabled or runs. The file alone starts nothing.
+    pub(crate) fn starts(self, config: &Path) -> bool {
+        let names = |text: &str| match self {
+            Self::Launchd => text.contains(&format!("<string>{}</string>", escaped(&config.display().to_string()))),
+            Self::System | Self::User => {
+                let end = format!(" --config {}", quoted(&config.display().to_string(), true));
+                text.lines().any(|line| line.starts_with("ExecStart=") && line.ends_with(&end))
+            }
+        };
+        let is_enabled = || match self {
+            Self::Launchd => Ok(()),
+            Self::System => run("systemctl", &["is-enabled", UNIT]),
+            Self::User => run("systemctl", &["--user", "is-enabled", UNIT]),
+        };
+        let is_for = matches!(self.installed(), Ok(Some(text)) if text.contains(MARK) && names(&text));
+        is_for && (self.runs() == Ok(true) || (self != Self::Launchd && is_enabled().is_ok()))
     }
 
     /// Checks that the service's file is one of this program, or missing.
@@ -162,6 +196,10 @@ impl Supervisor {
             (false, _) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         }
     }
+}
+
+fn of_shell() -> impl Iterator<Item = (String, String)> {
+    KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
