@@ -5,8 +5,6 @@ use std::path::Path;
 
 use runtime::whole::{self, Readers};
 
-use crate::turn::canonical;
-
 /// Makes a new file.
 pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
     whole::create(path, text.as_bytes())
@@ -15,7 +13,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> io::Result<()> {
 /// Replaces a file whole and keeps its permissions, so that a watching gate never reads half of it. A symbolic link stays: its target is
 /// replaced.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    whole::replace(&canonical(path), text.as_bytes(), Readers::Same)
+    whole::replace(&std::fs::canonicalize(path)?, text.as_bytes(), Readers::Same)
 }
 
 #[cfg(test)]

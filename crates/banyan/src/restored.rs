@@ -10,9 +10,9 @@ use runtime::whole;
 
 use crate::backed_up::{BackupList, CONFIG, HashedReader, LIST, STAGED, STATE, is_remade};
 
-/// Places of a backup's files, by their names in the archive.
+/// RestorePlaces of a backup's files, by their names in the archive.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct RestorePlaces {
     by_name: BTreeMap<String, PathBuf>,
     /// Name of the configuration, which is put in place last.
     config: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Places {
     directory: PathBuf,
 }
 
-impl Places {
+impl RestorePlaces {
     /// Gives each file of a list a place in the state directory, or beside the configuration. The error names a file without a place.
     pub(crate) fn of(list: &BackupList, state: &Path, config: Option<&Path>) -> Result<Self, String> {
         let own = list.config.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -70,7 +70,7 @@ impl Places {
 
 /// Files written beside their places. Dropping removes each, and files put in place, unless all were.
 pub(crate) struct Staging<'a> {
-    places: &'a Places,
+    places: &'a RestorePlaces,
     hashes: BTreeMap<&'a str, &'a str>,
     /// Names of files that are written.
     staged: BTreeSet<String>,
@@ -81,7 +81,7 @@ pub(crate) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    pub(crate) fn new(places: &'a Places, list: &'a BackupList) -> Self {
+    pub(crate) fn new(places: &'a RestorePlaces, list: &'a BackupList) -> Self {
         let hashes = list.files.iter().map(|file| (file.name.as_str(), file.sha256.as_str())).collect();
         Self { places, hashes, staged: BTreeSet::new(), placed: Vec::new(), made: Vec::new(), is_done: false }
     }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn files_that_no_backup_holds_have_no_place() {
-        let places = |list: &BackupList| Places::of(list, Path::new("/s"), Some(Path::new("/c/new.toml"))).map(|_| ());
+        let places = |list: &BackupList| RestorePlaces::of(list, Path::new("/s"), Some(Path::new("/c/new.toml"))).map(|_| ());
         assert_eq!(places(&list(Some("/old/banyan.toml"), &["config/banyan.toml", "state/banyan.db", "state/ca/a"])), Ok(()));
         for (config, names) in [
             (None, &["config/.bashrc"][..]),
@@ -192,7 +192,7 @@ mod tests {
         fs::create_dir_all(at("state/run")).unwrap();
         fs::write(at("state/left"), "x").unwrap();
         let list = list(Some("/old/banyan.toml"), &["config/banyan.toml", "config/keys/own.pem", "state/a"]);
-        let places = Places::of(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
+        let places = RestorePlaces::of(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
         assert_eq!(places.taken(), [at("keys"), at("state/left")]);
     }
 
@@ -201,7 +201,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let list = list(Some("/old/banyan.toml"), &["config/banyan.toml", "state/a/run.sh"]);
-        let places = Places::of(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
+        let places = RestorePlaces::of(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
         let mut staging = Staging::new(&places, &list);
         staging.write("state/a/run.sh", true, &mut b"x".as_slice()).unwrap();
         assert!(staging.write("config/banyan.toml", false, &mut b"y".as_slice()).is_err(), "another content");

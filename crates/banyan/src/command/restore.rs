@@ -14,7 +14,7 @@ use crate::document;
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
-use crate::restored::{self, Places, Staging};
+use crate::restored::{self, RestorePlaces, Staging};
 use crate::table::counted;
 use crate::{gate, places, tarball};
 
@@ -48,7 +48,7 @@ impl Restore {
             (None, Some(_)) => Some(places::config_dir()?.join(places::CONFIG_NAME)),
             (_, None) => None,
         };
-        let places = Places::of(&list, &state, config.as_deref()).map_err(|why| self.broken(&why))?;
+        let places = RestorePlaces::of(&list, &state, config.as_deref()).map_err(|why| self.broken(&why))?;
         let voided = if self.dry_run { 0 } else { self.write(&places, &list)? };
         if output.wants_json() {
             let names: Vec<&str> = places.iter().map(|(name, _)| name).collect();
@@ -120,7 +120,7 @@ impl Restore {
     }
 
     /// Writes all files or none, and counts the approvals and grants that are void.
-    fn write(&self, places: &Places, list: &BackupList) -> Result<usize, Failure> {
+    fn write(&self, places: &RestorePlaces, list: &BackupList) -> Result<usize, Failure> {
         free(places, list)?;
         let mut staging = Staging::new(places, list);
         let failed = |error: io::Error| {
@@ -147,7 +147,7 @@ impl Restore {
 }
 
 /// Checks that no gate runs and that nothing is in the way.
-fn free(places: &Places, list: &BackupList) -> Result<(), Failure> {
+fn free(places: &RestorePlaces, list: &BackupList) -> Result<(), Failure> {
     if !gate::all()?.is_empty() {
         return Err(Failure::Refused("a gate is running\n  end it first with `banyan stop`".to_owned()));
     }

@@ -31,7 +31,7 @@ fn a_users_unit_is_written_shown_and_removed() {
 }
 
 #[test]
-fn no_password_of_a_proxy_reaches_the_file_of_a_service() {
+fn a_services_file_holds_no_password_of_a_proxy() {
     let mut home = home_with_server();
     home.env.push(("HTTPS_PROXY", "http://anna:hunter2@proxy:3128".into()));
     home.env.push(("HTTP_PROXY", "http://proxy:3128".into()));

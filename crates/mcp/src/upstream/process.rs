@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn no_remedy_names_a_secret_and_no_password_of_a_proxy_passes() {
+    fn remedies_name_no_secret_and_proxy_passwords_stay() {
         assert!(
             ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "GOOGLE_CREDENTIALS", "SSH_AUTH_SOCK"].iter().all(|n| is_secret(n))
         );
