@@ -217,7 +217,7 @@ mod tests {
     fn each_omitted_file_is_listed_with_its_reason() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("rules")).unwrap();
-        std::fs::File::create(dir.path().join("large")).unwrap().set_len(LARGEST_NAMED + 1).unwrap();
+        File::create(dir.path().join("large")).unwrap().set_len(LARGEST_NAMED + 1).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", dir.path().join("link")).unwrap();
         std::fs::write(dir.path().join("back\\slash"), "x").unwrap();
         let found = of_config(&dir.path().join("banyan.toml"), "a = 'rules'\nb = 'large'\nc = 'link'\nd = ''\ne = '.'\n");
