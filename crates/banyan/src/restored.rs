@@ -100,7 +100,12 @@ impl<'a> Staging<'a> {
         let mut hashed = HashedReader::new(content);
         io::copy(&mut hashed, &mut file)?;
         file.sync_all()?;
-        if self.hashes.get(name) == Some(&hashed.hex().as_str()) { Ok(()) } else { Err(changed()) }
+        if self.hashes.get(name) == Some(&hashed.hex().as_str()) {
+            return Ok(());
+        }
+        self.staged.remove(name);
+        fs::remove_file(beside(path))?;
+        Err(changed())
     }
 
     /// The path of a written file, before the file is put in its place.
