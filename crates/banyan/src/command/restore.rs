@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -67,20 +67,7 @@ impl Restore {
         if let Some(config) = &config {
             output.remark(&format!("the configuration is {}", config.display()));
         }
-        let warning = output.paint_remark(Look::Warn, "warning:");
-        if voided > 0 {
-            output.remark(&format!(
-                "{warning} open approvals and counted grants of the backup are void ({voided}): calls may have used them since"
-            ));
-        }
-        if list.state != state {
-            output.remark(&format!(
-                "{warning} the state lay in {} and lies in {} now: paths in banyan.toml that name the old place need a change",
-                printable(&list.state.display().to_string()),
-                state.display()
-            ));
-        }
-        output.remark("secrets of the keyring are not in a backup: `banyan secret set NAME` stores them again");
+        tell_differences(&list, &state, voided, output);
         Ok(())
     }
 
@@ -144,6 +131,24 @@ impl Restore {
     fn open(&self) -> Result<BufReader<File>, Failure> {
         File::open(&self.file).map(BufReader::new).map_err(|error| document::unread(&self.file, &error))
     }
+}
+
+/// Tells how the restored state differs from the state at the time of the backup.
+fn tell_differences(list: &BackupList, state: &Path, voided: usize, output: &Output) {
+    let warning = output.paint_remark(Look::Warn, "warning:");
+    if voided > 0 {
+        output.remark(&format!(
+            "{warning} open approvals and counted grants of the backup are void ({voided}): calls may have used them since"
+        ));
+    }
+    if list.state != state {
+        output.remark(&format!(
+            "{warning} the state lay in {} and lies in {} now: paths in banyan.toml that name the old place need a change",
+            printable(&list.state.display().to_string()),
+            state.display()
+        ));
+    }
+    output.remark("secrets of the keyring are not in a backup: `banyan secret set NAME` stores them again");
 }
 
 /// Checks that no gate runs and that nothing is in the way.
