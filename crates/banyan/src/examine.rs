@@ -243,15 +243,13 @@ fn secrets<'a>(subject: &str, secrets: impl Iterator<Item = &'a SecretRef>) -> V
 
 /// Finds a variable written as in a shell, which stays as written.
 fn literal(subject: &str, secret: &SecretRef) -> Option<Finding> {
-    let texts = secret.pieces().iter().filter_map(|piece| match piece {
-        Piece::Plain(text) => Some(text),
-        Piece::Env { .. } | Piece::File(_) | Piece::Keyring(_) => None,
-    });
-    let name = texts.flat_map(|text| text.split('$').skip(1)).find_map(|rest| {
-        let rest = rest.strip_prefix('{').unwrap_or(rest);
-        let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
-        rest.get(..end).filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
-    })?;
+    // The whole value only: part of a password is not shown.
+    let [Piece::Plain(text)] = secret.pieces() else { return None };
+    let name = text.strip_prefix("Bearer ").unwrap_or(text).strip_prefix('$')?;
+    let is_name = name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    if !is_name || !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') {
+        return None;
+    }
     let message = format!("`${name}` is plain text here: the server gets these letters, and no variable's value");
     Some(Finding::warning(subject, message, format!("write ${{env:{name}}}")))
 }
