@@ -84,7 +84,8 @@ fn check_offer(offer: &[u8]) -> Result<(), AxcpError> {
         if descriptors > 1 {
             return Err(AxcpError::Malformed("an offer has more than one descriptor"));
         }
-        check_texts(descriptor, 6, MOST_TOOLS, MOST_DESCRIPTOR)
+        // The length of a descriptor is judged with its list, which goes on without it.
+        check_texts(descriptor, 6, MOST_TOOLS, usize::MAX)
     })
 }
 

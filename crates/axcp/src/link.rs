@@ -361,7 +361,7 @@ impl PeerLink {
         order: &watch::Sender<Option<LengthOrder>>,
     ) -> LinkEnd {
         let mut changes = self.shelf.changes();
-        let mut tools = self.tools.served.is_offering().then(|| ToolChanges::listen(self.tools.served.gate(), self.tools.served.caller()));
+        let mut tools = self.tools.served.is_offering().then(|| ToolChanges::listen(self.tools.served.gate(), &self.tools.served.caller()));
         drop(order.subscribe().wait_for(Option::is_some).await);
         let ended: Result<LinkEnd, LinkEnd> = async {
             self.send(&mut stream, "", self.hello.clone(), order).await?;
@@ -381,7 +381,11 @@ impl PeerLink {
                     },
                     Ok(()) = changes.changed() => {}
                     () = self.due() => {}
-                    () = changed(&mut tools), if self.profile().is_some() => self.send_offers(&mut stream, &list_id(), &[], order).await?,
+                    () = changed(&mut tools), if self.profile().is_some() => {
+                        if !self.send_offers(&mut stream, &list_id(), &[], order).await? {
+                            tools.iter_mut().for_each(ToolChanges::again);
+                        }
+                    }
                 }
             }
         }
@@ -426,25 +430,31 @@ impl PeerLink {
         let LinkAnswer { trace_id, content, end, place } = answer;
         match content {
             AnswerContent::Payload(payload) => self.send(stream, &trace_id, payload, order).await?,
-            AnswerContent::Offers(ids) => self.send_offers(stream, &trace_id, &ids, order).await?,
+            AnswerContent::Offers(ids) => {
+                if !self.send_offers(stream, &trace_id, &ids, order).await? {
+                    let refused = AxcpError::TooMany("the tools cannot be listed at present: ask again shortly").message();
+                    self.send(stream, &trace_id, EnvelopePayload::Error(refused), order).await?;
+                }
+            }
         }
         drop(place);
         Ok(end)
     }
 
-    /// Sends offers of this gate's tools, each in a signed envelope.
+    /// Sends offers of this gate's tools, each in a signed envelope. Tells if the tools could be listed.
     async fn send_offers(
         &self,
         stream: &mut SendStream,
         trace_id: &str,
         ids: &[String],
         order: &watch::Sender<Option<LengthOrder>>,
-    ) -> Result<(), LinkEnd> {
-        for offer in self.tools.make_offers(ids).await {
+    ) -> Result<bool, LinkEnd> {
+        let Some(offers) = self.tools.make_offers(ids).await else { return Ok(false) };
+        for offer in offers {
             let envelope = self.session().signed_envelope(trace_id, offer, |signed| self.tools.sign(signed))?;
             self.send_envelope(stream, &envelope, order).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn send(

@@ -1,12 +1,13 @@
 //! AXCP as a part of a gate: the families of mounts of contexts and of peers' tools, the door for the owner, and the connections with peers.
 //! Opens no context.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use call::judge::gate::Gate;
 use call::tree::port::Family;
 use config::Sections;
-use config::resolved::Config;
+use config::resolved::{Config, Transport};
 use door::part::{GatePart, Ground, InstalledPart};
 use door::port::Door;
 use futures_util::future::BoxFuture;
@@ -15,7 +16,7 @@ use trust::Trust;
 
 use crate::mounted::ContextFamily;
 use crate::node::AxcpNode;
-use crate::section::{AxcpSection, AxcpSettings, OfferedSection, contexts_of};
+use crate::section::{AxcpSection, AxcpSettings, OfferedSection, OfferedSettings, contexts_of};
 use crate::shelf::ContextShelf;
 use crate::status_door::ContextDoor;
 use crate::tools::ground::ToolGround;
@@ -61,6 +62,8 @@ struct InstalledAxcp {
 struct RunningNode {
     settings: Option<AxcpSettings>,
     contexts: Vec<crate::section::ContextSettings>,
+    /// Peers whose tools are mounted.
+    offering: BTreeSet<Arc<str>>,
     node: Option<Arc<AxcpNode>>,
 }
 
@@ -68,10 +71,16 @@ impl InstalledAxcp {
     /// Makes the connections those of a configuration.
     fn arrange(&self, config: &Config) {
         let (settings, contexts) = (config.values.get::<AxcpSettings>().cloned(), contexts_of(config));
+        let offering: BTreeSet<Arc<str>> = offering_peers(config);
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if runs.as_ref().is_some_and(|runs| runs.settings == settings && runs.contexts == contexts) {
+        if let Some(runs) = runs.as_mut()
+            && (&runs.settings, &runs.contexts) == (&settings, &contexts)
+            && offering.is_subset(&runs.offering)
+        {
+            runs.offering = offering;
             return;
         }
+        // A peer offers its tools when a connection begins: those that are mounted only now begin anew.
         if let Some(before) = runs.take().and_then(|runs| runs.node) {
             before.stop();
         }
@@ -81,8 +90,17 @@ impl InstalledAxcp {
             AxcpNode::begin(settings, contexts.clone(), (shelf, tools), trust, connector)
         });
         self.door.show(node.clone());
-        *runs = Some(RunningNode { settings, contexts, node });
+        *runs = Some(RunningNode { settings, contexts, offering, node });
     }
+}
+
+/// Finds the peers whose tools a configuration mounts.
+fn offering_peers(config: &Config) -> BTreeSet<Arc<str>> {
+    let of_mount = |transport: &Transport| match transport {
+        Transport::Family(family) => family.settings::<OfferedSettings>().map(|settings| Arc::clone(&settings.peer)),
+        Transport::Http(_) | Transport::Sse(_) | Transport::Stdio(_) => None,
+    };
+    config.mounts.values().filter_map(|mount| of_mount(&mount.transport)).collect()
 }
 
 impl InstalledPart for InstalledAxcp {

@@ -154,6 +154,9 @@ fn held(tools: &OfferedTools) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use crate::capability::{CapabilityKind, CapabilityMessage};
+    use crate::message::EnvelopePayload;
+
     use super::*;
 
     const NOW: u64 = 1_700_000_000_000;
@@ -224,6 +227,17 @@ mod tests {
         assert_eq!(offers.take_offer("t", offer("a", 3), &proof()), Ok(None));
         assert_eq!(offers.take_offer("t", bad, &proof()).unwrap_err().code().number(), 8);
         assert_eq!(offers.take_offer("t", offer("a", 3), &proof()), Ok(Some(vec!["a".into()])), "one tool twice counts once");
+    }
+
+    #[test]
+    fn xc_20_a_long_descriptor_spoils_no_other() {
+        let mut offers = PeerOffers::default();
+        let description = "x".repeat(crate::capability::MOST_DESCRIPTOR);
+        let long = CapabilityOffer { desc: Some(CapabilityDescriptor { description, ..desc("long") }), ..offer("", 2) };
+        let EnvelopePayload::Capability(content) = CapabilityKind::Offer(Box::new(long)).payload() else { panic!("no capability") };
+        let Ok(Some(CapabilityKind::Offer(long))) = CapabilityMessage::read(&content) else { panic!("not read") };
+        assert_eq!(offers.take_offer("t", *long, &proof()).unwrap_err().code().number(), 7);
+        assert_eq!(offers.take_offer("t", offer("a", 2), &proof()), Ok(Some(vec!["a".into()])));
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl ServedEnd {
                 (refused(ErrorCode::Timeout, why.into(), Bytes::new()), false)
             }
             Ok(Answer::Error(error)) => (of_server(&error), false),
-            Err(error) => (of_gate(&error, is_listed), error.never_left() || is_for_later(&error)),
+            Err(error) => (of_gate(&error, is_listed), is_before_leaving(&error)),
         };
         Self { end, never_left }
     }
@@ -82,6 +82,26 @@ fn code(error: &CallError) -> ErrorCode {
     } else {
         ErrorCode::Unknown
     }
+}
+
+/// Checks for a refusal by this gate before the call left for its server.
+fn is_before_leaving(error: &CallError) -> bool {
+    use CallError as E;
+    let is_refused = matches!(
+        error,
+        E::Approval(_)
+            | E::BadParams(_)
+            | E::ConfirmationRequired(_)
+            | E::Denied(_)
+            | E::Held { .. }
+            | E::NoApprover { .. }
+            | E::NotApproved { .. }
+            | E::PolicyFailed(_)
+            | E::ProfileGone(_)
+            | E::Unapproved(_)
+            | E::UnknownTool(_)
+    );
+    is_refused || error.never_left() || is_for_later(error)
 }
 
 /// Checks for a refusal that says nothing about the call itself, which may be made later.
@@ -134,7 +154,10 @@ mod tests {
 
     #[test]
     fn xc_21_a_call_that_never_left_frees_its_key() {
-        assert!(ServedEnd::new(Err(CallError::Late), false, true).never_left);
+        for error in [CallError::Late, CallError::UnknownTool("a".into()), CallError::BadParams("a".into())] {
+            assert!(ServedEnd::new(Err(error), false, true).never_left);
+        }
+        assert!(ServedEnd::new(Err(CallError::NoApprover { reachable: 0, required: 1 }), false, true).never_left);
         assert!(!ServedEnd::new(Err(CallError::Cancelled), false, true).never_left);
     }
 }

@@ -153,14 +153,14 @@ impl LinkTools {
                 .is_some_and(|outgoing| outgoing.is_under_way(trace_id) && outgoing.hear(trace_id, PeerWord::Refused(refused)))
     }
 
-    /// Makes the offers of the tools of `ids`, or of all tools. An id without a tool is refused.
-    pub(crate) async fn make_offers(&self, ids: &[String]) -> Vec<EnvelopePayload> {
+    /// Makes the offers of the tools of `ids`, or of all tools. An id without a tool is refused. `None`: the tools cannot be listed.
+    pub(crate) async fn make_offers(&self, ids: &[String]) -> Option<Vec<EnvelopePayload>> {
         let Some(signer) = &self.signer else {
             let words = "this node has no key that signs offers: its operator gives it a certificate with a P-256 or an Ed25519 key";
             tracing::warn!(peer = %self.peer, "tools are not offered: the certificate of [axcp] needs a P-256 or an Ed25519 key");
-            return vec![EnvelopePayload::Error(AxcpError::Unauthorized(words).message())];
+            return Some(vec![EnvelopePayload::Error(AxcpError::Unauthorized(words).message())]);
         };
-        let tools = self.served.describe().await;
+        let tools = self.served.describe().await?;
         let size = u32::try_from(tools.len()).unwrap_or(u32::MAX);
         let (created_ms, session) = (clock::wall() / 1000, Bytes::copy_from_slice(&self.proof.session));
         let offer = |desc: Option<CapabilityDescriptor>, list_size| {
@@ -168,16 +168,16 @@ impl LinkTools {
             CapabilityKind::Offer(Box::new(CapabilityOffer { desc, sender_did, created_ms, session: session.clone(), list_size })).payload()
         };
         if ids.is_empty() && tools.is_empty() {
-            return vec![offer(None, 0)];
+            return Some(vec![offer(None, 0)]);
         }
         if ids.is_empty() {
-            return tools.into_iter().map(|tool| offer(Some(tool), size)).collect();
+            return Some(tools.into_iter().map(|tool| offer(Some(tool), size)).collect());
         }
         let wanted = ids.iter().map(|id| match tools.iter().find(|tool| tool.tool_id == *id) {
             Some(tool) => offer(Some(tool.clone()), 0),
             None => EnvelopePayload::Error(AxcpError::Tool.message()),
         });
-        wanted.collect()
+        Some(wanted.collect())
     }
 
     /// Signs the envelope of an offer.

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use call::judge::gate::Gate;
 use call::tree::back::{Back, Sink};
 use call::tree::caller::Caller;
+use call::way::error::CallError;
 use call::words::cancel::Cancel;
 use call::words::entered::{AboutClient, AdmittedCaller, By};
 use call::words::party::Party;
@@ -41,7 +42,7 @@ const INFO: &[u8] = b"{\"name\":\"axcp\"}";
 /// Tools of this gate for the peer of one link.
 pub(crate) struct ServedTools {
     gate: Arc<Gate>,
-    caller: Arc<Caller>,
+    entered: AdmittedCaller,
     peer: Arc<str>,
     /// Tools for the peer, by patterns of the operator.
     globs: Vec<Glob>,
@@ -73,15 +74,9 @@ impl ServedTools {
     pub(crate) fn new(ground: &ToolGround, peer: &Arc<str>, party: &Arc<Party>, tools: &[String]) -> Arc<Self> {
         let principal = Principal::new(PrincipalKind::Certificate, Arc::clone(peer));
         let entered = AdmittedCaller { principal, party: Some(Arc::clone(party)), profile: None, by: By::Certificate };
-        let about = AboutClient { info: INFO, capabilities: b"{}" };
-        let mut caller = stateless(&ground.gate.config.load(), &entered, (None, Some(Style::Dotted)), about);
-        // Results then pass as they came, whatever the era of the server.
-        (caller.era, caller.version) = (Era::Initialize, INITIALIZE[0]);
-        // A call that waits for approval then ends as an error of its own kind, which no result of a server can imitate.
-        caller.scope.speaks_mesh = true;
         Arc::new(Self {
             gate: Arc::clone(&ground.gate),
-            caller: Arc::new(caller),
+            entered,
             peer: Arc::clone(peer),
             globs: tools.iter().map(|glob| Glob::new(glob)).collect(),
             room: Arc::clone(&ground.served),
@@ -95,8 +90,15 @@ impl ServedTools {
         &self.gate
     }
 
-    pub(crate) fn caller(&self) -> &Arc<Caller> {
-        &self.caller
+    /// Makes the caller of one call or list, who sees what the present configuration shows: a link outlives many.
+    pub(crate) fn caller(&self) -> Arc<Caller> {
+        let about = AboutClient { info: INFO, capabilities: b"{}" };
+        let mut caller = stateless(&self.gate.config.load(), &self.entered, (None, Some(Style::Dotted)), about);
+        // Results then pass as they came, whatever the era of the server.
+        (caller.era, caller.version) = (Era::Initialize, INITIALIZE[0]);
+        // A call that waits for approval then ends as an error of its own kind, which no result of a server can imitate.
+        caller.scope.speaks_mesh = true;
+        Arc::new(caller)
     }
 
     /// Checks for an operator that offers anything to the peer.
@@ -104,13 +106,16 @@ impl ServedTools {
         !self.globs.is_empty()
     }
 
-    /// Describes the tools for the peer that its rules show, as many as a peer takes.
-    pub(crate) async fn describe(&self) -> Vec<CapabilityDescriptor> {
-        let back = Back::new(Arc::clone(&self.caller), Sink::None, None, Cancel::default());
+    /// Describes the tools for the peer that its rules show, as many as a peer takes. `None`: the list cannot be made at present.
+    pub(crate) async fn describe(&self) -> Option<Vec<CapabilityDescriptor>> {
+        let back = Back::new(self.caller(), Sink::None, None, Cancel::default());
         let (mut found, mut bytes, mut params) = (Vec::new(), 0, Object::empty());
         'pages: loop {
             let request = Request { id: Bytes::from_static(b"1"), method: "tools/list".into(), params };
-            let Ok(Answer::Result(page)) = Box::pin(call::way::serve(&self.gate, &request, &back)).await else { break };
+            let Ok(Answer::Result(page)) = Box::pin(call::way::serve(&self.gate, &request, &back)).await else {
+                tracing::warn!(peer = %self.peer, "the tools for the peer cannot be listed: it keeps the list from before");
+                return None;
+            };
             for tool in page.get("tools").as_deref().and_then(json::elements).unwrap_or_default() {
                 let Some(made) = CapabilityDescriptor::of_tool(tool).filter(|made| self.is_for_peer(&made.tool_id)) else { continue };
                 bytes += made.held();
@@ -124,7 +129,7 @@ impl ServedTools {
             params = Object::from([b"{\"cursor\":", &cursor[..], b"}"].concat());
         }
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = found.iter().map(|tool| tool.tool_id.clone()).collect();
-        found
+        Some(found)
     }
 
     /// Begins a call, or joins the one call of its key. The answer goes to `answers`.
@@ -206,14 +211,14 @@ impl ServedCall {
     /// Makes the call, and tells everybody who waits for its end. The call is never dropped: at the end of the link it is withdrawn.
     async fn run(self) {
         let Self { tools, invoke, waiter, cancel, place } = self;
-        let (outcome, is_late) = Box::pin(called(&tools, &invoke, &waiter, &cancel)).await;
+        let CalledOutcome { outcome, is_late, is_held } = Box::pin(called(&tools, &invoke, &waiter, &cancel)).await;
         let is_listed = tools.listed.lock().unwrap_or_else(PoisonError::into_inner).contains(&invoke.tool_id);
         let ServedEnd { end, never_left } = ServedEnd::new(outcome, is_late, is_listed);
         tools.lock().remove(&waiter.trace_id);
         let mut waiting = Vec::new();
         if !invoke.idempotency_key.is_empty() {
             let key = &invoke.idempotency_key;
-            waiting = tools.keys.with(|keys, now| if never_left { keys.forget(key) } else { keys.end_call(key, &end, now) });
+            waiting = tools.keys.with(|keys, now| if never_left || is_held { keys.forget(key) } else { keys.end_call(key, &end, now) });
         }
         for other in waiting {
             other.tell(&end, None).await;
@@ -222,15 +227,19 @@ impl ServedCall {
     }
 }
 
-/// Takes the one way of a call, and gives the outcome, and if the call took longer than its caller allows.
-async fn called(
-    tools: &ServedTools,
-    invoke: &ToolInvoke,
-    waiter: &CallWaiter,
-    cancel: &Cancel,
-) -> (Result<Answer, call::way::error::CallError>, bool) {
+/// Outcome of a call on the one way.
+struct CalledOutcome {
+    outcome: Result<Answer, CallError>,
+    /// The call took longer than its caller allows.
+    is_late: bool,
+    /// The call ended while people were asked, so that it has not left.
+    is_held: bool,
+}
+
+/// Takes the one way of a call.
+async fn called(tools: &ServedTools, invoke: &ToolInvoke, waiter: &CallWaiter, cancel: &Cancel) -> CalledOutcome {
     let (attends, mut waits) = watch::channel::<Option<Arc<str>>>(None);
-    let back = Back::attending(Arc::clone(&tools.caller), Sink::None, cancel.clone(), attends);
+    let back = Back::attending(tools.caller(), Sink::None, cancel.clone(), attends);
     let params = [b"{\"name\":", quote(&invoke.tool_id).as_bytes(), b",\"arguments\":", invoke.object(), b"}"].concat();
     let request = Request { id: Bytes::from(quote(&waiter.trace_id)), method: "tools/call".into(), params: Object::from(params) };
     let mut outcome = std::pin::pin!(call::way::serve(&tools.gate, &request, &back));
@@ -240,7 +249,10 @@ async fn called(
     loop {
         tokio::select! {
             biased;
-            outcome = &mut outcome => return (outcome, is_late),
+            outcome = &mut outcome => {
+                let is_held = outcome.is_err() && waits.borrow().is_some();
+                return CalledOutcome { outcome, is_late, is_held };
+            }
             () = sleep_until(limit.unwrap_or(began)), if limit.is_some() && !is_late => {
                 is_late = true;
                 cancel.cancel();
