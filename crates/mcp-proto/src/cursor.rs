@@ -1,20 +1,37 @@
-//! Cursors of our own lists: list and first entry of the next page. Cursors are no secret and hold no state.
+//! Cursors of our own lists: each names the last entry of a page, so that the next page is right whatever came and went meanwhile. Cursors are
+//! no secret and hold no state.
 
+use banyan_model::Segment;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use crate::catalog::Kind;
 
-/// The cursor of a page, counted from 0.
-pub fn encode(kind: Kind, page: usize) -> String {
-    BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{page}", kind.member()))
+/// The last entry of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListCursor {
+    /// Server that lists the entry.
+    pub mount: Segment,
+    /// Place among the entries of the server when the page was made.
+    pub place: usize,
+    /// Name, URI or URI template, as shown.
+    pub name: String,
 }
 
-/// Gives the page of a cursor; `None` for a cursor not made by [`encode`] for this list.
-pub fn decode(kind: Kind, cursor: &str) -> Option<usize> {
-    let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    let page = text.strip_prefix(kind.member())?.strip_prefix(':')?.parse().ok()?;
-    (encode(kind, page) == cursor).then_some(page)
+impl ListCursor {
+    /// Writes the cursor for a list of a kind.
+    pub fn encode(&self, kind: Kind) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(format!("{}:{}:{}:{}", kind.member(), self.mount, self.place, self.name))
+    }
+
+    /// Reads a cursor; `None` for a text that no [`ListCursor::encode`] for this list wrote.
+    pub fn decode(kind: Kind, cursor: &str) -> Option<Self> {
+        let text = String::from_utf8(BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+        let [mount, place, name] =
+            text.strip_prefix(kind.member())?.strip_prefix(':')?.splitn(3, ':').collect::<Vec<_>>().try_into().ok()?;
+        let read = Self { mount: Segment::new(mount).ok()?, place: place.parse().ok()?, name: name.to_owned() };
+        (read.encode(kind) == cursor).then_some(read)
+    }
 }
 
 #[cfg(test)]
@@ -22,19 +39,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_leads_back_to_its_page_and_to_no_other_list() {
-        for page in [0, 7, usize::MAX] {
-            assert_eq!(decode(Kind::Tools, &encode(Kind::Tools, page)), Some(page));
-            assert_eq!(decode(Kind::Prompts, &encode(Kind::Tools, page)), None);
+    fn a_cursor_leads_back_to_its_entry_and_to_no_other_list() {
+        for (place, name) in [(0, "a.b"), (7, "file:///a:b"), (usize::MAX, "")] {
+            let cursor = ListCursor { mount: Segment::nearest("fs"), place, name: name.to_owned() };
+            assert_eq!(ListCursor::decode(Kind::Tools, &cursor.encode(Kind::Tools)), Some(cursor.clone()));
+            assert_eq!(ListCursor::decode(Kind::Prompts, &cursor.encode(Kind::Tools)), None);
         }
     }
 
     #[test]
     fn what_we_did_not_write_is_no_cursor() {
         let other = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
-        let beyond = other("tools:99999999999999999999999");
-        for cursor in ["", "garbage!", &other("tools:+7"), &other("tools:07"), &other("tools:-1"), &other("tools:"), &beyond] {
-            assert_eq!(decode(Kind::Tools, cursor), None, "{cursor}");
+        let texts = ["tools:7", "tools:fs:7", "tools:fs:+7:a", "tools:fs:07:a", "tools:fs:-1:a", "tools::7:a", "tools:Fs:7:a"];
+        let encoded = texts.iter().map(|text| other(text));
+        let beyond = other("tools:fs:99999999999999999999999:a");
+        for cursor in encoded.chain([String::new(), "garbage!".to_owned(), beyond]) {
+            assert_eq!(ListCursor::decode(Kind::Tools, &cursor), None, "{cursor}");
         }
     }
 }

@@ -14,7 +14,7 @@ use policy::decide::{Action, Arguments, Asked, Foresight, Moment, Subject, Targe
 
 use crate::tree::catalog::Offer;
 use crate::tree::snapshot::{Branch, Tree};
-use crate::tree::view::Page;
+use crate::tree::view::list::List;
 use crate::words::view_key::ViewKey;
 
 /// Most callers whose standing is kept.
@@ -27,7 +27,7 @@ pub type Places = BTreeSet<usize>;
 #[derive(Default)]
 pub struct Standings(RwLock<HashMap<Arc<Subject>, Arc<Standing>, RandomState>>);
 
-type Lists = HashMap<(ViewKey, Kind), Arc<Vec<Page>>, RandomState>;
+type Lists = HashMap<(ViewKey, Kind), Arc<List>, RandomState>;
 
 /// Standing of a caller in a snapshot.
 pub struct Standing {
@@ -37,7 +37,7 @@ pub struct Standing {
     tools: Vec<Box<[OnceLock<EarlyDecision>]>>,
     /// The calls of every tool have been judged.
     is_known: OnceLock<()>,
-    /// Lists without what this caller may not use, in pages.
+    /// Lists without what this caller may not use.
     lists: Mutex<Lists>,
     /// Servers of which this caller can use anything.
     servers: Mutex<HashMap<ViewKey, Arc<Places>, RandomState>>,
@@ -136,13 +136,13 @@ impl Standing {
     }
 
     /// Finds a list made before.
-    pub fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<Vec<Page>>> {
+    pub fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<List>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&(key.clone(), kind)).cloned()
     }
 
     /// Keeps a list for the next time.
-    pub fn keep_list(&self, key: &ViewKey, kind: Kind, pages: &Arc<Vec<Page>>) {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert((key.clone(), kind), Arc::clone(pages));
+    pub fn keep_list(&self, key: &ViewKey, kind: Kind, list: &Arc<List>) {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert((key.clone(), kind), Arc::clone(list));
     }
 
     /// Servers of which the caller can use anything, if found out before.

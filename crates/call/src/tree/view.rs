@@ -1,6 +1,7 @@
 //! View of a kind of client: names in its spelling, lists ready to send, and the way back from a name to its owner. Parts untouched by a
 //! change come from the view before. Does not choose views for clients.
 
+pub mod list;
 pub mod names;
 pub mod resources;
 pub mod text;
@@ -18,13 +19,13 @@ use crate::tree::annotation::ToolFacts;
 use crate::tree::catalog::allowed;
 use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
+use crate::tree::view::list::{List, Part};
 use crate::tree::view::names::{How, Listing};
 use crate::tree::view::resources::Resources;
 use crate::tree::view::text::Text;
 use crate::words::view_key::ViewKey;
 
 pub use crate::tree::view::names::Names;
-pub use crate::tree::view::text::Page;
 
 /// View of a kind of client.
 pub struct View {
@@ -33,7 +34,7 @@ pub struct View {
     resources: Arc<Resources>,
     /// Places of the mounts in scope.
     pub mounts: Vec<usize>,
-    lists: HashMap<Kind, Vec<Page>>,
+    lists: HashMap<Kind, Arc<List>>,
     /// Some tool wants parameters mirrored in headers.
     pub mirrors: bool,
     /// Search, describe and call stand in for the tools.
@@ -74,19 +75,18 @@ impl View {
         };
         let has_own = has_own(tree, key, profile) && tools.find(own::NAME).is_none();
         let servers: Vec<&str> = branches.iter().map(|(_, b)| b.mount.config.name.as_str()).collect();
-        let lists = HashMap::from([
-            (
-                Kind::Tools,
-                if searched {
-                    stand_ins(&servers)
-                } else {
-                    Page::all(tools.texts(&of_tools).chain(&own_text(has_own && key.is_for_gate())))
-                },
-            ),
-            (Kind::Prompts, Page::all(prompts.texts(&of_prompts))),
-            (Kind::Resources, Page::all([&resources.resources].into_iter())),
-            (Kind::Templates, Page::all([&resources.templates].into_iter())),
-        ]);
+        let of_tools = if searched {
+            stand_ins(&servers)
+        } else {
+            List::of_parts(Kind::Tools, tools.parts(&of_tools).chain(own_part(has_own && key.is_for_gate())))
+        };
+        let lists = [
+            (Kind::Tools, of_tools),
+            (Kind::Prompts, List::of_parts(Kind::Prompts, prompts.parts(&of_prompts))),
+            (Kind::Resources, List::of_parts(Kind::Resources, resources.parts(Kind::Resources))),
+            (Kind::Templates, List::of_parts(Kind::Templates, resources.parts(Kind::Templates))),
+        ];
+        let lists = lists.into_iter().map(|(kind, list)| (kind, Arc::new(list))).collect();
         Self {
             mirrors: tools.mirrors(),
             tools,
@@ -106,19 +106,29 @@ impl View {
         &self.resources.index
     }
 
-    /// List, in pages, of the items for which `keep` holds, and of the gate's own tool where `keeps_own`. At least one page.
-    pub fn pages(&self, tree: &Tree, key: &ViewKey, kind: Kind, (keep, keeps_own): (&dyn Fn(&Item<'_>) -> bool, bool)) -> Vec<Page> {
+    /// List of the items for which `keep` holds, and of the gate's own tool where `keeps_own`.
+    pub fn kept(&self, tree: &Tree, key: &ViewKey, kind: Kind, (keep, keeps_own): (&dyn Fn(&Item<'_>) -> bool, bool)) -> List {
         let branches = || self.mounts.iter().filter_map(|place| Some((*place, tree.branches.get(*place)?)));
         let kept = |place: (usize, usize), name: &str| tree.branches.get(place.0).is_some_and(|branch| keep(&Item { branch, place, name }));
-        let offered = |names: &Names| -> Vec<Bytes> {
+        let offered = |names: &Names| -> Vec<Part> {
             let how = How::new(tree, key, kind);
             let written = |(shown, place): (&Arc<str>, (usize, usize))| {
                 let branch = tree.branches.get(place.0)?;
                 let offer = (how.of)(&branch.catalog).get(place.1)?;
                 (how.lists(offer) && kept(place, &offer.entry.key))
-                    .then(|| how.written(&Listing::of_branch(place.0, branch).shown(), offer, shown))
+                    .then(|| (branch, how.written(&Listing::of_branch(place.0, branch).shown(), offer, shown)))
             };
-            names.iter().filter_map(written).collect()
+            let mut entries = names.iter().filter_map(written).peekable();
+            let mut parts = Vec::new();
+            while let Some((branch, first)) = entries.next() {
+                let mount = &branch.mount.config.name;
+                let mut own = vec![first];
+                while let Some((_, entry)) = entries.next_if(|(other, _)| other.mount.config.name == *mount) {
+                    own.push(entry);
+                }
+                parts.push(Part { mount: Some(mount.clone()), text: Arc::new(Text::join(&own)) });
+            }
+            parts
         };
         match kind {
             Kind::Tools if self.searched => {
@@ -128,11 +138,11 @@ impl View {
                 stand_ins(&servers.map(|(_, b)| b.mount.config.name.as_str()).collect::<Vec<_>>())
             }
             Kind::Tools => {
-                let own = own_text(self.has_own && keeps_own && key.is_for_gate());
-                Page::all([&Text::join(&offered(&self.tools))].into_iter().chain(&own))
+                let own = own_part(self.has_own && keeps_own && key.is_for_gate());
+                List::of_parts(kind, offered(&self.tools).into_iter().chain(own))
             }
-            Kind::Prompts => Page::all([&Text::join(&offered(&self.prompts))].into_iter()),
-            Kind::Resources | Kind::Templates => Page::all([&Text::join(&self.resources.shown(branches(), kind, &kept))].into_iter()),
+            Kind::Prompts => List::of_parts(kind, offered(&self.prompts)),
+            Kind::Resources | Kind::Templates => List::of_parts(kind, self.resources.shown(branches(), kind, &kept)),
         }
     }
 
@@ -147,21 +157,21 @@ impl View {
         servers
     }
 
-    /// Page of a list, counted from 0, and `true` if another follows.
-    pub fn page(&self, kind: Kind, page: usize) -> Option<(&Page, bool)> {
-        let pages = self.lists.get(&kind)?;
-        pages.get(page).map(|raw| (raw, page + 1 < pages.len()))
+    /// Whole list of a kind.
+    pub fn list(&self, kind: Kind) -> Option<&Arc<List>> {
+        self.lists.get(&kind)
     }
 }
 
 /// List of the three tools that stand for all others.
-fn stand_ins(servers: &[&str]) -> Vec<Page> {
-    Page::all([&Text::join(&search::tools::definitions(servers))].into_iter())
+fn stand_ins(servers: &[&str]) -> List {
+    List::of_gate(Kind::Tools, Text::join(&search::tools::definitions(servers)))
 }
 
 /// The gate's own tool as a part of a list, if shown.
-fn own_text(is_shown: bool) -> Option<Text> {
-    is_shown.then(|| Text::join(&[Bytes::from_static(own::DEFINITION.as_bytes())]))
+fn own_part(is_shown: bool) -> Option<Part> {
+    let text = || Text::join(&[Bytes::from_static(own::DEFINITION.as_bytes())]);
+    is_shown.then(|| Part { mount: None, text: Arc::new(text()) })
 }
 
 /// Checks that a client is shown the gate's own tool: for the whole tree, where servers may register and the profile does not hide it.

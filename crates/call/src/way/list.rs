@@ -7,7 +7,7 @@ use banyan_model::Era;
 use bytes::Bytes;
 use config::resolved::Policy;
 use mcp_proto::catalog::Kind;
-use mcp_proto::cursor;
+use mcp_proto::cursor::ListCursor;
 use mcp_proto::envelope::{Answer, Request};
 use mcp_proto::era::STATELESS;
 use mcp_proto::json::{self, Members};
@@ -19,7 +19,8 @@ use crate::tree::caller::Caller;
 use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::standing::Standing;
-use crate::tree::view::{Item, Page, View};
+use crate::tree::view::list::List;
+use crate::tree::view::{Item, View};
 use crate::way::authorize;
 use crate::way::error::CallError;
 use crate::way::usable::usable;
@@ -40,23 +41,19 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
     }
     let tree = gate.mounts.tree.load_full();
     let members = request.params.members();
-    let page = match members.get("cursor") {
-        None | Some(b"null") => 0,
-        Some(raw) => json::as_str(raw).and_then(|c| cursor::decode(kind, &c)).ok_or(CallError::BadCursor)?,
+    let behind = match members.get("cursor") {
+        None | Some(b"null") => None,
+        Some(raw) => Some(json::as_str(raw).and_then(|cursor| ListCursor::decode(kind, &cursor)).ok_or(CallError::BadCursor)?),
     };
     let view = tree.shown(caller);
     let own = if tree.config.policy.is_some() { permitted(&tree, &view, kind, caller).await } else { None };
-    let (array, more) = match &own {
-        Some(pages) => (pages.get(page).ok_or(CallError::BadCursor)?, page + 1 < pages.len()),
-        None => view.page(kind, page).ok_or(CallError::BadCursor)?,
-    };
-    let mut out = Vec::with_capacity(array.size() + 160);
+    let list = own.as_ref().or_else(|| view.list(kind)).ok_or(CallError::BadCursor)?;
+    let mut out = Vec::new();
     out.extend_from_slice(b"{\"");
     out.extend_from_slice(kind.member().as_bytes());
     out.extend_from_slice(b"\":");
-    array.write(&mut out);
-    if more {
-        out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", cursor::encode(kind, page + 1)).as_bytes());
+    if let Some(next) = list.write(behind.as_ref(), &mut out) {
+        out.extend_from_slice(format!(",\"nextCursor\":\"{}\"", next.encode(kind)).as_bytes());
     }
     if kind == Kind::Tools && caller.scope.is_for_gate() {
         let ids = gate.gates(&tree);
@@ -70,8 +67,8 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
     Ok(Answer::Result(Bytes::from(out).into()))
 }
 
-/// A list in pages without the entries that this caller can never use; `None` if the caller may use all.
-async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<Vec<Page>>> {
+/// A list without the entries that this caller can never use; `None` if the caller may use all.
+async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<List>> {
     let (standing, key) = (tree.standing(caller), caller.scope.clone());
     if let Some(known) = standing.list(&key, kind) {
         return Some(known);
@@ -81,12 +78,12 @@ async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Call
     let made = tokio::task::spawn_blocking(move || {
         let rules = tree.config.policy.as_ref()?;
         let keeps_own = !standing.foresee(rules, &own::target(), &key.profile).is_hopeless();
-        let pages = Arc::new(view.pages(&tree, &key, kind, (&|item| listed(&standing, rules, &tree, &key, kind, item), keeps_own)));
-        standing.keep_list(&key, kind, &pages);
-        Some(pages)
+        let list = Arc::new(view.kept(&tree, &key, kind, (&|item| listed(&standing, rules, &tree, &key, kind, item), keeps_own)));
+        standing.keep_list(&key, kind, &list);
+        Some(list)
     });
     // A failure shows nothing rather than everything.
-    made.await.unwrap_or_else(|_| Some(Arc::new(vec![Page::default()])))
+    made.await.unwrap_or_else(|_| Some(Arc::new(List::of_parts(kind, []))))
 }
 
 fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind: Kind, item: &Item<'_>) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use banyan_model::{QualifiedName, Route, Segment};
 use mcp_proto::catalog::Kind;
-use mcp_proto::cursor;
+use mcp_proto::cursor::ListCursor;
 use mcp_proto::header::{check_name, check_params, decode, encode, expected_params, param_headers};
 use mcp_proto::json::{Duplicates, Members};
 use mcp_proto::projection::{Entry, Projection, Style, local_names, local_routes};
@@ -13,11 +13,11 @@ use mcp_proto::resource_index::{Listed, ResourceIndex};
 use search::tools::{Found, describe_result, search_arguments, search_result};
 use search::{Doc, Index, parameter_text};
 
-/// A cursor leads to a page of one list at most, and equals the cursor written for that page.
+/// A cursor leads to an entry of one list at most, and equals the cursor written for that entry.
 pub(super) fn cursor(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let pages = Kind::ALL.map(|kind| cursor::decode(kind, &text).inspect(|page| assert_eq!(cursor::encode(kind, *page), text)));
-    assert!(pages.iter().flatten().count() <= 1);
+    let cursors = Kind::ALL.map(|kind| ListCursor::decode(kind, &text).inspect(|cursor| assert_eq!(cursor.encode(kind), text)));
+    assert!(cursors.iter().flatten().count() <= 1);
 }
 
 /// A value, a schema and params, with a line end between them: all three may be anything.

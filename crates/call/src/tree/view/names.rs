@@ -12,6 +12,7 @@ use mcp_proto::projection::{self, Apart, Projection, Reason, Style};
 use crate::tree::catalog::{Catalog, Offer, allowed};
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::is_gated;
+use crate::tree::view::list::Part;
 use crate::tree::view::text::Text;
 use crate::words::view_key::ViewKey;
 
@@ -168,9 +169,9 @@ impl Names {
         self.groups.iter().any(|placed| placed.group.mirrors)
     }
 
-    /// Texts of the branches' lists, in the order of the tree.
-    pub fn texts(&self, how: &How<'_>) -> impl Iterator<Item = &Text> {
-        self.order.iter().filter_map(move |at| self.groups.get(at.group)?.group.text(at.member, how))
+    /// Lists of the branches, in the order of the tree.
+    pub fn parts(&self, how: &How<'_>) -> impl Iterator<Item = Part> {
+        self.order.iter().filter_map(move |at| self.groups.get(at.group)?.group.part(at.member, how))
     }
 
     fn group(&self, head: &str) -> Option<&Arc<Group>> {
@@ -209,7 +210,7 @@ struct Member {
     /// First of its entries in the projection, and the end of them.
     first: usize,
     last: usize,
-    text: OnceLock<Text>,
+    text: OnceLock<Arc<Text>>,
 }
 
 impl Group {
@@ -241,15 +242,16 @@ impl Group {
         self.members.len() == branches.len() && self.members.iter().zip(branches).all(same)
     }
 
-    /// Text of a member's list under shown names, made on first use.
-    fn text(&self, member: usize, how: &How<'_>) -> Option<&Text> {
+    /// List of a member under shown names, made on first use.
+    fn part(&self, member: usize, how: &How<'_>) -> Option<Part> {
         let member = self.members.get(member)?;
         let server = ShownServer { mount: &member.mount, is_lost: member.state.is_lost };
         let written = |index: usize| {
             let offer = (how.of)(&member.catalog).get(self.owners.get(index)?.1).filter(|offer| how.lists(offer))?;
             Some(how.written(&server, offer, self.projection.shown(index)?))
         };
-        Some(member.text.get_or_init(|| Text::join(&(member.first..member.last).filter_map(written).collect::<Vec<_>>())))
+        let joined = || Arc::new(Text::join(&(member.first..member.last).filter_map(written).collect::<Vec<_>>()));
+        Some(Part { mount: Some(member.mount.clone()), text: Arc::clone(member.text.get_or_init(joined)) })
     }
 }
 
@@ -278,7 +280,7 @@ mod tests {
     use super::*;
     use crate::tree::annotation::ToolFacts;
     use crate::tree::role::Role;
-    use crate::tree::view::Page;
+    use crate::tree::view::list::List;
 
     /// Mounts, each with its list and state.
     type World = Vec<(Segment, Arc<Catalog>, State)>;
@@ -297,17 +299,13 @@ mod tests {
         world.iter().enumerate().map(|(place, (mount, catalog, state))| Listing { place, mount, catalog, state: *state }).collect()
     }
 
-    fn build(world: &World, key: &ViewKey, before: Option<&Names>) -> (Names, Vec<String>) {
+    fn build(world: &World, key: &ViewKey, before: Option<&Names>) -> (Names, String) {
         let config = Config::default();
         let how = How { config: &config, key, profile: None, kind: Kind::Tools, of: |catalog| &catalog.tools };
         let names = Names::build(&listings(world), &how, before);
-        let written = |page: &Page| {
-            let mut out = Vec::new();
-            page.write(&mut out);
-            String::from_utf8_lossy(&out).into_owned()
-        };
-        let pages = Page::all(names.texts(&how)).iter().map(written).collect();
-        (names, pages)
+        let mut out = Vec::new();
+        List::of_parts(Kind::Tools, names.parts(&how)).write(None, &mut out);
+        (names, String::from_utf8_lossy(&out).into_owned())
     }
 
     fn key(style: Style, annotated: bool) -> ViewKey {
@@ -323,11 +321,11 @@ mod tests {
         world[2].1 = catalog(&["y".into()]);
         // A client without annotations sees no change.
         world[3].2.is_lost = true;
-        let (after, pages) = build(&world, &key(Style::Safe, false), Some(&before));
+        let (after, page) = build(&world, &key(Style::Safe, false), Some(&before));
         let kept = |head: &str| before.group(head).zip(after.group(head)).map(|(then, now)| Arc::ptr_eq(then, now));
         // Names of `b` and of `b__c` may be the same.
         assert_eq!([kept("a__"), kept("b__"), kept("d__")], [Some(true), Some(false), Some(true)]);
-        assert!(pages[0].contains(r#"{"name":"b__c__y"}"#), "{pages:?}");
+        assert!(page.contains(r#"{"name":"b__c__y"}"#), "{page}");
     }
 
     proptest! {
@@ -345,9 +343,9 @@ mod tests {
                 if !is_lost {
                     world[mount].1 = catalog(&tools);
                 }
-                let (names, pages) = build(&world, &key, Some(&before));
+                let (names, page) = build(&world, &key, Some(&before));
                 let (fresh, wanted) = build(&world, &key, None);
-                prop_assert_eq!(&pages, &wanted);
+                prop_assert_eq!(&page, &wanted);
                 prop_assert_eq!(names.explained().collect::<Vec<_>>(), fresh.explained().collect::<Vec<_>>());
                 prop_assert_eq!(names.listed(), names.iter().count());
                 for (shown, (branch, place)) in names.iter() {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use banyan_model::Segment;
-use bytes::Bytes;
 use mcp_proto::catalog::{Entry, Kind};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
 
 use crate::tree::snapshot::Branch;
+use crate::tree::view::list::Part;
 use crate::tree::view::text::Text;
 
 /// Resources of a view's branches.
 pub struct Resources {
     pub index: ResourceIndex,
-    pub resources: Text,
-    pub templates: Text,
+    resources: Vec<Part>,
+    templates: Vec<Part>,
     /// Lists from which it was made.
     sources: Vec<Source>,
 }
@@ -34,10 +34,16 @@ impl Resources {
         }
         let sources = branches.clone().map(Source::of_branch).collect();
         let index = ResourceIndex::build(&branches.clone().map(listed).collect::<Vec<_>>());
-        let mut made = Self { index, resources: Text::default(), templates: Text::default(), sources };
-        made.resources = Text::join(&made.shown(branches.clone().enumerate(), Kind::Resources, &|_, _| true));
-        made.templates = Text::join(&made.shown(branches.enumerate(), Kind::Templates, &|_, _| true));
+        let mut made = Self { index, resources: Vec::new(), templates: Vec::new(), sources };
+        made.resources = made.shown(branches.clone().enumerate(), Kind::Resources, &|_, _| true);
+        made.templates = made.shown(branches.enumerate(), Kind::Templates, &|_, _| true);
         Arc::new(made)
+    }
+
+    /// Lists of resources or templates.
+    pub fn parts(&self, kind: Kind) -> impl Iterator<Item = Part> {
+        let parts = if kind == Kind::Templates { &self.templates } else { &self.resources };
+        parts.iter().map(|part| Part { mount: part.mount.clone(), text: Arc::clone(&part.text) })
     }
 
     /// Resources or templates of these branches for which `keep` holds, by place and owner's name.
@@ -46,20 +52,22 @@ impl Resources {
         branches: impl Iterator<Item = (usize, &'a Branch)>,
         kind: Kind,
         keep: &dyn Fn((usize, usize), &str) -> bool,
-    ) -> Vec<Bytes> {
-        let mut out = Vec::new();
+    ) -> Vec<Part> {
+        let mut parts = Vec::new();
         for (place, branch) in branches {
             let mount = &branch.mount.config.name;
+            let mut shown = Vec::new();
             let entries = if kind == Kind::Resources { &branch.catalog.resources } else { &branch.catalog.templates };
             for (_, entry) in entries.iter().enumerate().filter(|(i, entry)| keep((place, *i), &entry.key)) {
                 let key = match kind {
                     Kind::Resources => self.index.shown(mount, &entry.key),
                     Kind::Prompts | Kind::Templates | Kind::Tools => self.index.shown_template(mount, &entry.key),
                 };
-                out.extend(key.map(|key| entry.shown_as(kind, &key)));
+                shown.extend(key.map(|key| entry.shown_as(kind, &key)));
             }
+            parts.push(Part { mount: Some(mount.clone()), text: Arc::new(Text::join(&shown)) });
         }
-        out
+        parts
     }
 
     fn is_of<'a>(&self, mut branches: impl Iterator<Item = &'a Branch>) -> bool {

@@ -1,9 +1,9 @@
-//! Lists as sent: entries joined once, and pages made of pieces. Does not choose entries.
+//! Entries of one server as sent: joined once, and cut at any entry. Does not choose entries.
 
 use bytes::Bytes;
-
-/// Most entries of a page; many clients read only the first page.
-pub const PAGE: usize = 20_000;
+use mcp_proto::catalog::Kind;
+use mcp_proto::cursor::ListCursor;
+use mcp_proto::json::Members;
 
 /// Some entries of a list, with commas between them.
 #[derive(Debug, Default)]
@@ -25,90 +25,28 @@ impl Text {
         Self { ends: entries.iter().map(end).collect(), joined: entries.join(&b',').into() }
     }
 
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Entries from one place to before another.
-    fn piece(&self, from: usize, to: usize) -> Bytes {
+    pub(super) fn piece(&self, from: usize, to: usize) -> &[u8] {
         let begin = if from == 0 { 0 } else { self.ends.get(from - 1).map_or(0, |end| end + 1) };
         let end = if to == 0 { 0 } else { self.ends.get(to - 1).copied().unwrap_or_default() };
-        self.joined.slice(begin.min(end)..end)
-    }
-}
-
-/// Page of a list: pieces without commas in between yet.
-#[derive(Debug, Default)]
-pub struct Page {
-    pieces: Vec<Bytes>,
-    entries: usize,
-}
-
-impl Page {
-    /// Makes pages of at most [`PAGE`] entries, at least one page.
-    pub fn all<'a>(texts: impl Iterator<Item = &'a Text>) -> Vec<Self> {
-        let mut pages = vec![Self::default()];
-        for text in texts {
-            let mut from = 0;
-            while from < text.ends.len() {
-                if pages.last().is_none_or(|page| page.entries >= PAGE) {
-                    pages.push(Self::default());
-                }
-                let Some(page) = pages.last_mut() else { break };
-                let to = text.ends.len().min(from + PAGE - page.entries);
-                page.pieces.push(text.piece(from, to));
-                page.entries += to - from;
-                from = to;
-            }
-        }
-        pages
+        self.joined.get(begin.min(end)..end).unwrap_or_default()
     }
 
-    /// Size in bytes.
-    pub fn size(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.len() + 1).sum::<usize>() + 2
+    /// Name of the entry at a place.
+    pub(super) fn name(&self, kind: Kind, place: usize) -> Option<String> {
+        let entry = (place < self.len()).then(|| self.piece(place, place + 1))?;
+        Some(Members::again(entry).str(kind.key())?.into_owned())
     }
 
-    /// Writes the page as a raw array.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(b'[');
-        for (at, piece) in self.pieces.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(piece);
-        }
-        out.push(b']');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(pages: &[Page]) -> Vec<String> {
-        let text = |page: &Page| {
-            let mut out = Vec::new();
-            page.write(&mut out);
-            assert!(out.len() <= page.size());
-            String::from_utf8_lossy(&out).into_owned()
-        };
-        pages.iter().map(text).collect()
-    }
-
-    #[test]
-    fn a_list_of_nothing_has_one_page() {
-        assert_eq!(written(&Page::all([&Text::default(), &Text::join(&[])].into_iter())), ["[]"]);
-    }
-
-    #[test]
-    fn ax_03_pages_hold_every_entry_once() {
-        for sizes in [vec![3, 0, 2], vec![PAGE], vec![PAGE - 1, 3], vec![2 * PAGE + 1, 1], vec![1, 2 * PAGE - 1]] {
-            let all: usize = sizes.iter().sum();
-            let mut numbers = 0..all;
-            let texts: Vec<Text> = sizes
-                .iter()
-                .map(|size| Text::join(&numbers.by_ref().take(*size).map(|n| n.to_string().into()).collect::<Vec<_>>()))
-                .collect();
-            let pages: Vec<Vec<usize>> = written(&Page::all(texts.iter())).iter().map(|page| serde_json::from_str(page).unwrap()).collect();
-            assert!(pages.iter().rev().skip(1).all(|page| page.len() == PAGE), "{sizes:?}");
-            assert_eq!(pages.concat(), (0..all).collect::<Vec<_>>(), "{sizes:?}");
-        }
+    /// Place behind the entry of a cursor. For a name that is gone all entries come again: some twice rather than one never.
+    pub(super) fn behind(&self, kind: Kind, cursor: &ListCursor) -> usize {
+        let is_named = |place: &usize| self.name(kind, *place).is_some_and(|name| name == cursor.name);
+        let first_look = Some(cursor.place).filter(is_named);
+        first_look.or_else(|| (0..self.len()).find(is_named)).map_or(0, |place| place + 1)
     }
 }
