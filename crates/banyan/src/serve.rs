@@ -12,6 +12,7 @@ use gateway::admin::Command;
 use gateway::admin::presence::ServedConfig;
 use gateway::parts::PartList;
 use gateway::{Gateway, ReloadOutcome};
+use runtime::listening;
 use runtime::worker::Workers;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -106,7 +107,7 @@ async fn listener(plan: &Plan, manner: Manner, output: &Output) -> Result<TcpLis
     if plan.watched.is_none() {
         return bind(any).await;
     }
-    match TcpListener::bind(plan.config.listen).await {
+    match listening::listener(plan.config.listen).await {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             output.remark(&port::taken(plan.config.listen));
             bind(any).await
@@ -117,7 +118,7 @@ async fn listener(plan: &Plan, manner: Manner, output: &Output) -> Result<TcpLis
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).await.map_err(|e| {
+    listening::listener(address).await.map_err(|e| {
         if e.kind() == ErrorKind::AddrInUse {
             return Failure::Failed(port::taken(address));
         }

@@ -7,6 +7,7 @@ pub mod browser;
 pub mod clock;
 pub mod drive;
 pub mod lateness;
+pub mod listening;
 pub mod random;
 pub mod reach;
 pub mod tcp;

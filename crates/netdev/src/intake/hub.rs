@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use net_proto::log::LogFramer;
+use runtime::listening::listener;
 use runtime::whole::{self, Readers};
 use rustix::fs::{FlockOperation, flock};
 use tokio::io::AsyncReadExt;
@@ -114,7 +115,7 @@ fn held(dir: &Path) -> std::io::Result<Option<std::fs::File>> {
 
 async fn serve(dir: &Path, address: SocketAddr, has_streams: bool) -> std::io::Result<()> {
     let outside = UdpSocket::bind(address).await?;
-    let listener = if has_streams { Some(TcpListener::bind(address).await?) } else { None };
+    let listener = if has_streams { Some(listener(address).await?) } else { None };
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     drops::make_room(&outside);
     drop(std::fs::remove_file(dir.join(FAILURE)));

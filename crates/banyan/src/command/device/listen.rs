@@ -13,6 +13,7 @@ use config::resolved::{Config, Tls};
 use gateway::trust;
 use gateway::trust::listener::server_config;
 use netdev::{Code, ControllerShapes, Fault};
+use runtime::listening;
 use rustix::net::sockopt;
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
@@ -85,7 +86,7 @@ impl Listen {
                 drop(door.gate.reach_server(COMMAND, device).await?);
             }
             let taken = |error: std::io::Error| Failure::Refused(format!("can't listen on {}: {error}", printable(&self.address)));
-            let listener = TcpListener::bind(&self.address).await.map_err(taken)?;
+            let listener = listening::listener(&self.address).await.map_err(taken)?;
             let address = listener.local_addr().map_err(taken)?;
             super::done(&format!("{} listens on {address}", self.name), &json!({ "device": self.name, "address": address }), output)?;
             accept(&listener, config, &door).await
