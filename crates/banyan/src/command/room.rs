@@ -1,5 +1,6 @@
 //! `banyan room`: a gate's rooms, their participants, and joining at the terminal. The gate admits participants, not this module.
 
+mod again;
 mod asked;
 mod join;
 mod rules;

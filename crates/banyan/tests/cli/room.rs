@@ -256,6 +256,40 @@ fn mx_10_rooms_are_listed_and_what_is_wrong_is_one_clear_error() {
 }
 
 #[test]
+fn mx_10_a_terminal_comes_back_until_it_is_refused() {
+    let home = home();
+    let first = Gate::up(&home, &[]);
+    let mut alice = Seat::take(&home, &["--as", "alice"]);
+    alice.until(&["you are alice"]);
+    first.end().exits(0);
+    let second = Gate::up(&home, &[]);
+    alice.until(&["you are alice"]);
+    let mut bot = bot(&home, &second, &["--json"]);
+    alice.types("here again");
+    assert_eq!(bot.message("chat")["payload"]["text"], "here again");
+    bot.ends().exits(0);
+    second.end().exits(0);
+    home.write("banyan.toml", "listen = '127.0.0.1:0'\n[room.other]\n");
+    let third = Gate::up(&home, &[]);
+    let ran = alice.waits().exits(3);
+    assert!(ran.err.contains("next try in 1 s") && ran.err.contains("back in the room"), "{}", ran.err);
+    assert!(ran.err.contains("no such room"), "{}", ran.err);
+    third.end().exits(0);
+}
+
+#[test]
+fn mx_10_who_leaves_waits_for_no_gate() {
+    let home = home();
+    let gate = Gate::up(&home, &[]);
+    let mut alice = Seat::take(&home, &["--as", "alice"]);
+    alice.until(&["you are alice"]);
+    gate.end().exits(0);
+    alice.types("nobody hears it");
+    let ran = alice.ends().exits(0);
+    assert!(ran.err.is_empty() || ran.err.contains("away from the room"), "{}", ran.err);
+}
+
+#[test]
 fn a4_what_is_approved_twice_at_a_terminal_is_called_once() {
     let home = home();
     let gate = Gate::up(&home, &[]);

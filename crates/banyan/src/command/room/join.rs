@@ -22,6 +22,7 @@ use runtime::drive::{self, drive};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::again::{FailedReturn, FindEntrance, Return, is_passing};
 use super::asked::{HELP, ToolRequest, TypedCommand, read};
 use super::rules::Shelf;
 use super::{rules, shown};
@@ -70,29 +71,37 @@ impl Join {
         for name in &self.person {
             people.insert(ParticipantId::new(name).map_err(|why| Failure::Usage(format!("{name:?} names no participant: {why}")))?);
         }
-        let entrance = self.entrance(place)?;
+        let (entrance, serves) = self.entrance(place)?;
         let participant = Participant::new(Bounds::default(), LONGEST, seed()?);
         let orchestrator = Orchestrator::new(participant, automation, people);
         let typed = if self.watch { None } else { Some(typed()) };
         threads::wait(async {
             let attendance = Attendance::open(&entrance).await?;
             let is_person = terminal::somebody_is_there();
-            let mut table = Table { orchestrator, attendance, typed, shelf, output, is_person, is_leaving: false };
+            let find = || match self.entrance(place)? {
+                (entrance, again) if again == serves => Ok(entrance),
+                (_, _) => {
+                    Err(Failure::Refused("the room was at a gate that runs no more, and another gate runs now: join anew".to_owned()))
+                }
+            };
+            let (away, is_leaving, find) = (None, false, &find as &FindEntrance<'_>);
+            let mut table = Table { orchestrator, attendance, away, find, typed, shelf, output, is_person, is_leaving };
             drive(&mut table, &SystemClock).await
         })?
     }
 
-    fn entrance(&self, place: &Place) -> Result<Entrance, Failure> {
+    /// Finds the way in, and the configuration that the running gate serves.
+    fn entrance(&self, place: &Place) -> Result<(Entrance, Option<String>), Failure> {
         let topic = Topic::new(&self.room).map_err(|why| Failure::Usage(format!("{:?} names no room: {why}", self.room)))?;
-        let (url, token, certificate, participant) = match &self.url {
-            Some(url) => (url.clone(), self.token.clone(), None, None),
+        let (url, token, certificate, participant, serves) = match &self.url {
+            Some(url) => (url.clone(), self.token.clone(), None, None, None),
             None => {
                 let gate = gate::presence(place)?;
                 let name = self.name.clone().ok_or_else(|| Failure::Usage("say as whom to come in, with --as NAME".to_owned()))?;
-                (gate.url, Some(gate.token), gate.certificate, Some(name))
+                (gate.url, Some(gate.token), gate.certificate, Some(name), Some(gate.serves))
             }
         };
-        Ok(Entrance { url, certificate, token: token.map(Token), topic, participant, insecure: self.insecure })
+        Ok((Entrance { url, certificate, token: token.map(Token), topic, participant, insecure: self.insecure }, serves))
     }
 }
 
@@ -120,6 +129,9 @@ fn seed() -> Result<u128, Failure> {
 struct Table<'a> {
     orchestrator: Orchestrator,
     attendance: Attendance,
+    /// Tries to come back, while the connection is lost.
+    away: Option<Return>,
+    find: &'a FindEntrance<'a>,
     /// Lines of the keyboard; `None`: nothing is read.
     typed: Option<mpsc::Receiver<String>>,
     shelf: Shelf,
@@ -131,6 +143,7 @@ struct Table<'a> {
 /// Event of the room or the keyboard.
 enum TableInput {
     Closed(AttendError),
+    Returned(Result<Box<Attendance>, FailedReturn>),
     Message(Bytes),
     Typed(Option<String>),
 }
@@ -147,20 +160,38 @@ impl drive::Driver for Table<'_> {
     async fn next(&mut self) -> Result<TableInput, Self::End> {
         // Nothing that is typed is done before it is known as whom.
         let reads = self.orchestrator.participant.me().is_some() && !self.is_leaving;
-        let heard = match &mut self.typed {
-            Some(lines) if reads => tokio::select! {
-                line = lines.recv() => return Ok(TableInput::Typed(line)),
-                heard = self.attendance.next() => heard,
-            },
-            _ => self.attendance.next().await,
+        let (attendance, away, find) = (&mut self.attendance, &self.away, self.find);
+        let event = async move {
+            match away {
+                Some(away) => TableInput::Returned(away.attempt(find).await.map(Box::new)),
+                None => attendance.next().await.map_or_else(TableInput::Closed, TableInput::Message),
+            }
         };
-        Ok(heard.map_or_else(TableInput::Closed, TableInput::Message))
+        Ok(match &mut self.typed {
+            Some(lines) if reads => tokio::select! {
+                line = lines.recv() => TableInput::Typed(line),
+                event = event => event,
+            },
+            _ => event.await,
+        })
     }
 
     async fn handle(&mut self, now: Now, input: TableInput) -> Result<(), Self::End> {
         match input {
             TableInput::Closed(AttendError::Closed { .. } | AttendError::Broken(_)) if self.is_leaving => Err(Ok(())),
+            TableInput::Closed(why) if is_passing(&why) => {
+                let away = Return::begin();
+                self.output.remark(&format!("{why}\n  away from the room: next try in {} s", away.seconds()));
+                self.away = Some(away);
+                Ok(())
+            }
             TableInput::Closed(why) => Err(Err(why.into())),
+            TableInput::Returned(returned) => self.come_back(returned).map_err(Err),
+            TableInput::Typed(line)
+                if self.away.is_some() && line.as_deref().is_none_or(|line| matches!(read(line), Ok(Some(TypedCommand::Quit)))) =>
+            {
+                Err(Ok(()))
+            }
             TableInput::Message(bytes) => self.hear(now, &bytes).map_err(Err),
             TableInput::Typed(line) => self.obey(now, line.as_deref()).map_err(Err),
         }
@@ -184,6 +215,22 @@ impl drive::Driver for Table<'_> {
 }
 
 impl Table<'_> {
+    /// Goes on in the room after a try to come back, or waits for the next try.
+    fn come_back(&mut self, returned: Result<Box<Attendance>, FailedReturn>) -> Result<(), Failure> {
+        match (returned, &mut self.away) {
+            (Ok(attendance), _) => {
+                (self.attendance, self.away) = (*attendance, None);
+                self.output.remark("back in the room");
+            }
+            (Err(FailedReturn::Passing(failure)), Some(away)) => {
+                away.put_off();
+                self.output.remark(&format!("{failure}\n  still away from the room: next try in {} s", away.seconds()));
+            }
+            (Err(FailedReturn::Passing(failure) | FailedReturn::Final(failure)), _) => return Err(failure),
+        }
+        Ok(())
+    }
+
     /// Does what a typed line says; `None`: there are no more lines.
     fn obey(&mut self, now: Now, line: Option<&str>) -> Result<(), Failure> {
         let leaves = match line.map(read).transpose().map(Option::flatten) {
@@ -249,8 +296,11 @@ impl Table<'_> {
 
     /// Carries out a typed command.
     fn answer(&mut self, now: Now, asked: TypedCommand) -> Result<(), Failure> {
-        let attendance = &mut self.attendance;
+        let (attendance, is_away) = (&mut self.attendance, self.away.is_some());
         let mut say = |spoken: Result<Utterance, SpeechError>| {
+            if is_away {
+                return Err(Failure::Refused("nothing was sent: the connection to the room is lost; say it again once back".to_owned()));
+            }
             let spoken = spoken.map_err(|why| Failure::Refused(why.to_string()))?;
             attendance.send(&spoken.bytes);
             Ok(())
