@@ -175,7 +175,7 @@ mod tests {
             after.remove(&gone);
             let going_on = rest(&list(&after), Some(next.clone()), most);
             let all = expected(&after);
-            let at = (next.mount.to_string(), next.name.clone());
+            let at = (next.mount.to_string(), next.name);
             let place = all.iter().position(|entry| *entry == at).map(|at| at + 1);
             let begin = place.unwrap_or_else(|| all.iter().take_while(|(mount, _)| !mount.is_empty() && *mount < at.0).count());
             prop_assert_eq!(&going_on, &all[begin..]);
@@ -190,7 +190,7 @@ mod tests {
         fn ax_03_a_name_that_went_hides_no_other(before in world(), most in 1..8_usize) {
             let (read, next) = page(&list(&before), None, most);
             let Some(next) = next else { return Ok(()) };
-            let mut after = before.clone();
+            let mut after = before;
             after.entry(next.mount.to_string()).and_modify(|names| names.retain(|name| name.to_string() != next.name));
             let going_on = rest(&list(&after), Some(next), most);
             for entry in expected(&after) {
