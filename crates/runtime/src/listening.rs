@@ -1,5 +1,5 @@
 //! Listeners with room for many connections that come at once. The standard library has the kernel keep 128, and a connection beyond comes
-//! again a second later.
+//! again a second later. Accepts no connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_taken_address_is_refused_and_the_next_one_taken() {
+    async fn a_taken_address_is_refused_and_the_next_taken() {
         let first = listener("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let held = listener(first).await.unwrap();
         assert_eq!(listener(first).await.unwrap_err().kind(), io::ErrorKind::AddrInUse);

@@ -14,7 +14,7 @@ use policy::decide::{Action, Arguments, Asked, Foresight, Moment, Subject, Targe
 
 use crate::tree::catalog::Offer;
 use crate::tree::snapshot::{Branch, Tree};
-use crate::tree::view::list::List;
+use crate::tree::view::list::EntryList;
 use crate::words::view_key::ViewKey;
 
 /// Most callers whose standing is kept.
@@ -27,7 +27,7 @@ pub type Places = BTreeSet<usize>;
 #[derive(Default)]
 pub struct Standings(RwLock<HashMap<Arc<Subject>, Arc<Standing>, RandomState>>);
 
-type Lists = HashMap<(ViewKey, Kind), Arc<List>, RandomState>;
+type Lists = HashMap<(ViewKey, Kind), Arc<EntryList>, RandomState>;
 
 /// Standing of a caller in a snapshot.
 pub struct Standing {
@@ -136,12 +136,12 @@ impl Standing {
     }
 
     /// Finds a list made before.
-    pub fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<List>> {
+    pub fn list(&self, key: &ViewKey, kind: Kind) -> Option<Arc<EntryList>> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&(key.clone(), kind)).cloned()
     }
 
     /// Keeps a list for the next time.
-    pub fn keep_list(&self, key: &ViewKey, kind: Kind, list: &Arc<List>) {
+    pub fn keep_list(&self, key: &ViewKey, kind: Kind, list: &Arc<EntryList>) {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert((key.clone(), kind), Arc::clone(list));
     }
 

@@ -19,7 +19,7 @@ use crate::tree::annotation::ToolFacts;
 use crate::tree::catalog::allowed;
 use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
-use crate::tree::view::list::{List, Part};
+use crate::tree::view::list::{EntryList, ListPart};
 use crate::tree::view::names::{How, Listing};
 use crate::tree::view::resources::Resources;
 use crate::tree::view::text::Text;
@@ -34,7 +34,7 @@ pub struct View {
     resources: Arc<Resources>,
     /// Places of the mounts in scope.
     pub mounts: Vec<usize>,
-    lists: HashMap<Kind, Arc<List>>,
+    lists: HashMap<Kind, Arc<EntryList>>,
     /// Some tool wants parameters mirrored in headers.
     pub mirrors: bool,
     /// Search, describe and call stand in for the tools.
@@ -78,13 +78,13 @@ impl View {
         let of_tools = if searched {
             stand_ins(&servers)
         } else {
-            List::of_parts(Kind::Tools, tools.parts(&of_tools).chain(own_part(has_own && key.is_for_gate())))
+            EntryList::of_parts(Kind::Tools, tools.parts(&of_tools).chain(own_part(has_own && key.is_for_gate())))
         };
         let lists = [
             (Kind::Tools, of_tools),
-            (Kind::Prompts, List::of_parts(Kind::Prompts, prompts.parts(&of_prompts))),
-            (Kind::Resources, List::of_parts(Kind::Resources, resources.parts(Kind::Resources))),
-            (Kind::Templates, List::of_parts(Kind::Templates, resources.parts(Kind::Templates))),
+            (Kind::Prompts, EntryList::of_parts(Kind::Prompts, prompts.parts(&of_prompts))),
+            (Kind::Resources, EntryList::of_parts(Kind::Resources, resources.parts(Kind::Resources))),
+            (Kind::Templates, EntryList::of_parts(Kind::Templates, resources.parts(Kind::Templates))),
         ];
         let lists = lists.into_iter().map(|(kind, list)| (kind, Arc::new(list))).collect();
         Self {
@@ -107,10 +107,10 @@ impl View {
     }
 
     /// List of the items for which `keep` holds, and of the gate's own tool where `keeps_own`.
-    pub fn kept(&self, tree: &Tree, key: &ViewKey, kind: Kind, (keep, keeps_own): (&dyn Fn(&Item<'_>) -> bool, bool)) -> List {
+    pub fn kept(&self, tree: &Tree, key: &ViewKey, kind: Kind, (keep, keeps_own): (&dyn Fn(&Item<'_>) -> bool, bool)) -> EntryList {
         let branches = || self.mounts.iter().filter_map(|place| Some((*place, tree.branches.get(*place)?)));
         let kept = |place: (usize, usize), name: &str| tree.branches.get(place.0).is_some_and(|branch| keep(&Item { branch, place, name }));
-        let offered = |names: &Names| -> Vec<Part> {
+        let offered = |names: &Names| -> Vec<ListPart> {
             let how = How::new(tree, key, kind);
             let written = |(shown, place): (&Arc<str>, (usize, usize))| {
                 let branch = tree.branches.get(place.0)?;
@@ -126,7 +126,7 @@ impl View {
                 while let Some((_, entry)) = entries.next_if(|(other, _)| other.mount.config.name == *mount) {
                     own.push(entry);
                 }
-                parts.push(Part { mount: Some(mount.clone()), text: Arc::new(Text::join(&own)) });
+                parts.push(ListPart { mount: Some(mount.clone()), text: Arc::new(Text::join(&own)) });
             }
             parts
         };
@@ -139,10 +139,10 @@ impl View {
             }
             Kind::Tools => {
                 let own = own_part(self.has_own && keeps_own && key.is_for_gate());
-                List::of_parts(kind, offered(&self.tools).into_iter().chain(own))
+                EntryList::of_parts(kind, offered(&self.tools).into_iter().chain(own))
             }
-            Kind::Prompts => List::of_parts(kind, offered(&self.prompts)),
-            Kind::Resources | Kind::Templates => List::of_parts(kind, self.resources.shown(branches(), kind, &kept)),
+            Kind::Prompts => EntryList::of_parts(kind, offered(&self.prompts)),
+            Kind::Resources | Kind::Templates => EntryList::of_parts(kind, self.resources.shown(branches(), kind, &kept)),
         }
     }
 
@@ -158,20 +158,20 @@ impl View {
     }
 
     /// Whole list of a kind.
-    pub fn list(&self, kind: Kind) -> Option<&Arc<List>> {
+    pub fn list(&self, kind: Kind) -> Option<&Arc<EntryList>> {
         self.lists.get(&kind)
     }
 }
 
 /// List of the three tools that stand for all others.
-fn stand_ins(servers: &[&str]) -> List {
-    List::of_gate(Kind::Tools, Text::join(&search::tools::definitions(servers)))
+fn stand_ins(servers: &[&str]) -> EntryList {
+    EntryList::of_gate(Kind::Tools, Text::join(&search::tools::definitions(servers)))
 }
 
 /// The gate's own tool as a part of a list, if shown.
-fn own_part(is_shown: bool) -> Option<Part> {
+fn own_part(is_shown: bool) -> Option<ListPart> {
     let text = || Text::join(&[Bytes::from_static(own::DEFINITION.as_bytes())]);
-    is_shown.then(|| Part { mount: None, text: Arc::new(text()) })
+    is_shown.then(|| ListPart { mount: None, text: Arc::new(text()) })
 }
 
 /// Checks that a client is shown the gate's own tool: for the whole tree, where servers may register and the profile does not hide it.

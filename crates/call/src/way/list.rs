@@ -19,7 +19,7 @@ use crate::tree::caller::Caller;
 use crate::tree::own;
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::standing::Standing;
-use crate::tree::view::list::List;
+use crate::tree::view::list::EntryList;
 use crate::tree::view::{Item, View};
 use crate::way::authorize;
 use crate::way::error::CallError;
@@ -68,7 +68,7 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
 }
 
 /// A list without the entries that this caller can never use; `None` if the caller may use all.
-async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<List>> {
+async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Caller) -> Option<Arc<EntryList>> {
     let (standing, key) = (tree.standing(caller), caller.scope.clone());
     if let Some(known) = standing.list(&key, kind) {
         return Some(known);
@@ -83,7 +83,7 @@ async fn permitted(tree: &Arc<Tree>, view: &Arc<View>, kind: Kind, caller: &Call
         Some(list)
     });
     // A failure shows nothing rather than everything.
-    made.await.unwrap_or_else(|_| Some(Arc::new(List::of_parts(kind, []))))
+    made.await.unwrap_or_else(|_| Some(Arc::new(EntryList::of_parts(kind, []))))
 }
 
 fn listed(standing: &Standing, rules: &Policy, tree: &Tree, key: &ViewKey, kind: Kind, item: &Item<'_>) -> bool {

@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub(super) type FindEntrance<'a> = dyn Fn() -> Result<Entrance, Failure> + 'a;
 
 /// Tries to come back.
-pub(super) struct Return {
+pub(super) struct WayBack {
     pause: Duration,
     due: Instant,
 }
@@ -28,7 +28,7 @@ pub(super) enum FailedReturn {
     Final(Failure),
 }
 
-impl Return {
+impl WayBack {
     pub(super) fn begin() -> Self {
         Self { pause: FIRST, due: Instant::now() + FIRST }
     }
@@ -50,7 +50,8 @@ impl Return {
     /// Makes the next pause twice as long.
     pub(super) fn put_off(&mut self) {
         self.pause = self.pause.saturating_mul(2).min(LONGEST);
-        self.due = Instant::now() + self.pause;
+        let now = Instant::now();
+        self.due = now.checked_add(self.pause).unwrap_or(now);
     }
 
     /// Seconds of the present pause.
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_minute() {
-        let mut again = Return::begin();
+        let mut again = WayBack::begin();
         let pauses: Vec<u64> = std::iter::repeat_with(|| {
             let pause = again.seconds();
             again.put_off();

@@ -22,7 +22,7 @@ use runtime::drive::{self, drive};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::again::{FailedReturn, FindEntrance, Return, is_passing};
+use super::again::{FailedReturn, FindEntrance, WayBack, is_passing};
 use super::asked::{HELP, ToolRequest, TypedCommand, read};
 use super::rules::Shelf;
 use super::{rules, shown};
@@ -130,7 +130,7 @@ struct Table<'a> {
     orchestrator: Orchestrator,
     attendance: Attendance,
     /// Tries to come back, while the connection is lost.
-    away: Option<Return>,
+    away: Option<WayBack>,
     find: &'a FindEntrance<'a>,
     /// Lines of the keyboard; `None`: nothing is read.
     typed: Option<mpsc::Receiver<String>>,
@@ -180,7 +180,7 @@ impl drive::Driver for Table<'_> {
         match input {
             TableInput::Closed(AttendError::Closed { .. } | AttendError::Broken(_)) if self.is_leaving => Err(Ok(())),
             TableInput::Closed(why) if is_passing(&why) => {
-                let away = Return::begin();
+                let away = WayBack::begin();
                 self.output.remark(&format!("{why}\n  away from the room: next try in {} s", away.seconds()));
                 self.away = Some(away);
                 Ok(())

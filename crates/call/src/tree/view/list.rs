@@ -13,7 +13,7 @@ const PAGE: usize = 20_000;
 
 /// Entries of a server, or of the gate itself.
 #[derive(Debug)]
-pub struct Part {
+pub struct ListPart {
     /// `None` for the gate itself, whose entries come last.
     pub mount: Option<Segment>,
     pub text: Arc<Text>,
@@ -21,22 +21,22 @@ pub struct Part {
 
 /// A list. The order of servers is that of their segments, so that a place in the list outlives every server.
 #[derive(Debug)]
-pub struct List {
+pub struct EntryList {
     kind: Kind,
-    parts: Vec<Part>,
+    parts: Vec<ListPart>,
 }
 
-impl List {
+impl EntryList {
     /// Makes a list of parts in any order, no two of one server.
-    pub fn of_parts(kind: Kind, parts: impl IntoIterator<Item = Part>) -> Self {
-        let mut parts: Vec<Part> = parts.into_iter().filter(|part| part.text.len() > 0).collect();
+    pub fn of_parts(kind: Kind, parts: impl IntoIterator<Item = ListPart>) -> Self {
+        let mut parts: Vec<ListPart> = parts.into_iter().filter(|part| part.text.len() > 0).collect();
         parts.sort_by(|one, other| (one.mount.is_none(), &one.mount).cmp(&(other.mount.is_none(), &other.mount)));
         Self { kind, parts }
     }
 
     /// Makes a list of entries of the gate itself.
     pub fn of_gate(kind: Kind, text: Text) -> Self {
-        Self::of_parts(kind, [Part { mount: None, text: Arc::new(text) }])
+        Self::of_parts(kind, [ListPart { mount: None, text: Arc::new(text) }])
     }
 
     /// Writes the page behind the entry of a cursor as a raw array, and gives the cursor of the page after that, if any.
@@ -74,7 +74,7 @@ impl List {
         Some(ListCursor { mount: part.mount.clone()?, place, name: part.text.name(self.kind, place)? })
     }
 
-    /// Part and entry at which the page behind a cursor begins.
+    /// ListPart and entry at which the page behind a cursor begins.
     fn behind(&self, cursor: &ListCursor) -> (usize, usize) {
         let at = self.parts.partition_point(|part| part.mount.as_ref().is_some_and(|mount| *mount < cursor.mount));
         let part = self.parts.get(at).filter(|part| part.mount.as_ref() == Some(&cursor.mount));
@@ -94,17 +94,17 @@ mod tests {
     /// Servers with the names that each lists, in the order of the server.
     type World = BTreeMap<String, Vec<u8>>;
 
-    fn list(world: &World) -> List {
+    fn list(world: &World) -> EntryList {
         let part = |(mount, names): (&String, &Vec<u8>)| {
             let entries: Vec<Bytes> = names.iter().map(|name| format!(r#"{{"name":"{name}","title":"{mount}"}}"#).into()).collect();
-            Part { mount: Some(Segment::nearest(mount)), text: Arc::new(Text::join(&entries)) }
+            ListPart { mount: Some(Segment::nearest(mount)), text: Arc::new(Text::join(&entries)) }
         };
-        let own = Part { mount: None, text: Arc::new(Text::join(&[Bytes::from_static(br#"{"name":"own","title":""}"#)])) };
-        List::of_parts(Kind::Tools, std::iter::once(own).chain(world.iter().rev().map(part)))
+        let own = ListPart { mount: None, text: Arc::new(Text::join(&[Bytes::from_static(br#"{"name":"own","title":""}"#)])) };
+        EntryList::of_parts(Kind::Tools, std::iter::once(own).chain(world.iter().rev().map(part)))
     }
 
     /// A page, and the cursor of the next as a client sends it.
-    fn page(list: &List, behind: Option<&ListCursor>, most: usize) -> (Vec<(String, String)>, Option<ListCursor>) {
+    fn page(list: &EntryList, behind: Option<&ListCursor>, most: usize) -> (Vec<(String, String)>, Option<ListCursor>) {
         let mut out = Vec::new();
         let next = list.write_page(behind, most, &mut out);
         let entries: Vec<BTreeMap<String, String>> = serde_json::from_slice(&out).unwrap();
@@ -112,7 +112,7 @@ mod tests {
         (entries, next.map(|next| ListCursor::decode(Kind::Tools, &next.encode(Kind::Tools)).unwrap()))
     }
 
-    fn rest(list: &List, mut behind: Option<ListCursor>, most: usize) -> Vec<(String, String)> {
+    fn rest(list: &EntryList, mut behind: Option<ListCursor>, most: usize) -> Vec<(String, String)> {
         let mut all = Vec::new();
         loop {
             let (entries, next) = page(list, behind.as_ref(), most);
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_list_of_nothing_has_one_empty_page() {
         let mut out = Vec::new();
-        assert_eq!(List::of_gate(Kind::Tools, Text::join(&[])).write(None, &mut out), None);
+        assert_eq!(EntryList::of_gate(Kind::Tools, Text::join(&[])).write(None, &mut out), None);
         assert_eq!(out, b"[]");
     }
 
@@ -145,7 +145,8 @@ mod tests {
     fn ax_03_a_list_of_whole_pages_ends_with_the_last() {
         for (size, pages) in [(PAGE, 1), (PAGE + 1, 2), (2 * PAGE, 2)] {
             let entries: Vec<Bytes> = (0..size).map(|number| format!(r#"{{"name":"{number}"}}"#).into()).collect();
-            let list = List::of_parts(Kind::Tools, [Part { mount: Some(Segment::nearest("a")), text: Arc::new(Text::join(&entries)) }]);
+            let list =
+                EntryList::of_parts(Kind::Tools, [ListPart { mount: Some(Segment::nearest("a")), text: Arc::new(Text::join(&entries)) }]);
             let (mut cursor, mut seen) = (list.write(None, &mut Vec::new()), 1);
             while let Some(behind) = cursor {
                 (cursor, seen) = (list.write(Some(&behind), &mut Vec::new()), seen + 1);

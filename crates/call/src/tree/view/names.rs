@@ -12,7 +12,7 @@ use mcp_proto::projection::{self, Apart, Projection, Reason, Style};
 use crate::tree::catalog::{Catalog, Offer, allowed};
 use crate::tree::snapshot::{Branch, Tree};
 use crate::tree::view::is_gated;
-use crate::tree::view::list::Part;
+use crate::tree::view::list::ListPart;
 use crate::tree::view::text::Text;
 use crate::words::view_key::ViewKey;
 
@@ -46,7 +46,7 @@ impl<'a> Listing<'a> {
         Self { place, mount: &branch.mount.config.name, catalog: &branch.catalog, state }
     }
 
-    /// Part of the state that decides about shown names.
+    /// ListPart of the state that decides about shown names.
     pub fn shown(&self) -> ShownServer<'a> {
         ShownServer { mount: self.mount, is_lost: self.state.is_lost }
     }
@@ -86,7 +86,7 @@ impl<'a> How<'a> {
         self.key.is_for_gate() || offer.noted.as_ref().is_none_or(|noted| !noted.is_for_operators)
     }
 
-    /// Part of a server's state that is shown.
+    /// ListPart of a server's state that is shown.
     fn shown_state(&self, state: State) -> State {
         if self.key.annotated { state } else { State::default() }
     }
@@ -170,7 +170,7 @@ impl Names {
     }
 
     /// Lists of the branches, in the order of the tree.
-    pub fn parts(&self, how: &How<'_>) -> impl Iterator<Item = Part> {
+    pub fn parts(&self, how: &How<'_>) -> impl Iterator<Item = ListPart> {
         self.order.iter().filter_map(move |at| self.groups.get(at.group)?.group.part(at.member, how))
     }
 
@@ -243,7 +243,7 @@ impl Group {
     }
 
     /// List of a member under shown names, made on first use.
-    fn part(&self, member: usize, how: &How<'_>) -> Option<Part> {
+    fn part(&self, member: usize, how: &How<'_>) -> Option<ListPart> {
         let member = self.members.get(member)?;
         let server = ShownServer { mount: &member.mount, is_lost: member.state.is_lost };
         let written = |index: usize| {
@@ -251,7 +251,7 @@ impl Group {
             Some(how.written(&server, offer, self.projection.shown(index)?))
         };
         let joined = || Arc::new(Text::join(&(member.first..member.last).filter_map(written).collect::<Vec<_>>()));
-        Some(Part { mount: Some(member.mount.clone()), text: Arc::clone(member.text.get_or_init(joined)) })
+        Some(ListPart { mount: Some(member.mount.clone()), text: Arc::clone(member.text.get_or_init(joined)) })
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
     use crate::tree::annotation::ToolFacts;
     use crate::tree::role::Role;
-    use crate::tree::view::list::List;
+    use crate::tree::view::list::EntryList;
 
     /// Mounts, each with its list and state.
     type World = Vec<(Segment, Arc<Catalog>, State)>;
@@ -304,7 +304,7 @@ mod tests {
         let how = How { config: &config, key, profile: None, kind: Kind::Tools, of: |catalog| &catalog.tools };
         let names = Names::build(&listings(world), &how, before);
         let mut out = Vec::new();
-        List::of_parts(Kind::Tools, names.parts(&how)).write(None, &mut out);
+        EntryList::of_parts(Kind::Tools, names.parts(&how)).write(None, &mut out);
         (names, String::from_utf8_lossy(&out).into_owned())
     }
 

@@ -7,14 +7,14 @@ use mcp_proto::catalog::{Entry, Kind};
 use mcp_proto::resource_index::{Listed, ResourceIndex};
 
 use crate::tree::snapshot::Branch;
-use crate::tree::view::list::Part;
+use crate::tree::view::list::ListPart;
 use crate::tree::view::text::Text;
 
 /// Resources of a view's branches.
 pub struct Resources {
     pub index: ResourceIndex,
-    resources: Vec<Part>,
-    templates: Vec<Part>,
+    resources: Vec<ListPart>,
+    templates: Vec<ListPart>,
     /// Lists from which it was made.
     sources: Vec<Source>,
 }
@@ -41,9 +41,9 @@ impl Resources {
     }
 
     /// Lists of resources or templates.
-    pub fn parts(&self, kind: Kind) -> impl Iterator<Item = Part> {
+    pub fn parts(&self, kind: Kind) -> impl Iterator<Item = ListPart> {
         let parts = if kind == Kind::Templates { &self.templates } else { &self.resources };
-        parts.iter().map(|part| Part { mount: part.mount.clone(), text: Arc::clone(&part.text) })
+        parts.iter().map(|part| ListPart { mount: part.mount.clone(), text: Arc::clone(&part.text) })
     }
 
     /// Resources or templates of these branches for which `keep` holds, by place and owner's name.
@@ -52,7 +52,7 @@ impl Resources {
         branches: impl Iterator<Item = (usize, &'a Branch)>,
         kind: Kind,
         keep: &dyn Fn((usize, usize), &str) -> bool,
-    ) -> Vec<Part> {
+    ) -> Vec<ListPart> {
         let mut parts = Vec::new();
         for (place, branch) in branches {
             let mount = &branch.mount.config.name;
@@ -65,7 +65,7 @@ impl Resources {
                 };
                 shown.extend(key.map(|key| entry.shown_as(kind, &key)));
             }
-            parts.push(Part { mount: Some(mount.clone()), text: Arc::new(Text::join(&shown)) });
+            parts.push(ListPart { mount: Some(mount.clone()), text: Arc::new(Text::join(&shown)) });
         }
         parts
     }
