@@ -74,7 +74,7 @@ impl EntryList {
         Some(ListCursor { mount: part.mount.clone()?, place, name: part.text.name(self.kind, place)? })
     }
 
-    /// ListPart and entry at which the page behind a cursor begins.
+    /// Part and entry at which the page behind a cursor begins.
     fn behind(&self, cursor: &ListCursor) -> (usize, usize) {
         let at = self.parts.partition_point(|part| part.mount.as_ref().is_some_and(|mount| *mount < cursor.mount));
         let part = self.parts.get(at).filter(|part| part.mount.as_ref() == Some(&cursor.mount));

@@ -46,7 +46,7 @@ impl<'a> Listing<'a> {
         Self { place, mount: &branch.mount.config.name, catalog: &branch.catalog, state }
     }
 
-    /// ListPart of the state that decides about shown names.
+    /// Part of the state that decides about shown names.
     pub fn shown(&self) -> ShownServer<'a> {
         ShownServer { mount: self.mount, is_lost: self.state.is_lost }
     }
@@ -86,7 +86,7 @@ impl<'a> How<'a> {
         self.key.is_for_gate() || offer.noted.as_ref().is_none_or(|noted| !noted.is_for_operators)
     }
 
-    /// ListPart of a server's state that is shown.
+    /// Part of a server's state that is shown.
     fn shown_state(&self, state: State) -> State {
         if self.key.annotated { state } else { State::default() }
     }
