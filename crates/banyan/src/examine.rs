@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_written_as_in_a_shell_is_warned_of() {
+    fn a_variable_of_a_shell_is_warned_of() {
         let text = "[mount.a]\ncommand = 'sh'\nenv = { TOKEN = '$TOKEN', PRICE = '5$', OK = '${env:PATH}' }\n";
         let config = parse(text, Path::new("banyan.toml"), &SystemSources).unwrap();
         let found = programs(config.mounts.values().map(|mount| &**mount));

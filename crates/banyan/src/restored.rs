@@ -22,7 +22,7 @@ pub(crate) struct RestorePlaces {
 
 impl RestorePlaces {
     /// Gives each file of a list a place in the state directory, or beside the configuration. The error names a file without a place.
-    pub(crate) fn of(list: &BackupList, state: &Path, config: Option<&Path>) -> Result<Self, String> {
+    pub(crate) fn planned(list: &BackupList, state: &Path, config: Option<&Path>) -> Result<Self, String> {
         let own = list.config.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
         let beside = config.and_then(Path::parent).filter(|directory| !directory.as_os_str().is_empty());
         let directory = beside.unwrap_or(Path::new(".")).to_owned();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn files_that_no_backup_holds_have_no_place() {
-        let places = |list: &BackupList| RestorePlaces::of(list, Path::new("/s"), Some(Path::new("/c/new.toml"))).map(|_| ());
+        let places = |list: &BackupList| RestorePlaces::planned(list, Path::new("/s"), Some(Path::new("/c/new.toml"))).map(|_| ());
         assert_eq!(places(&list(Some("/old/banyan.toml"), &["config/banyan.toml", "state/banyan.db", "state/ca/a"])), Ok(()));
         for (config, names) in [
             (None, &["config/.bashrc"][..]),
@@ -197,7 +197,7 @@ mod tests {
         fs::create_dir_all(at("state/run")).unwrap();
         fs::write(at("state/left"), "x").unwrap();
         let list = list(Some("/old/banyan.toml"), &["config/banyan.toml", "config/keys/own.pem", "state/a"]);
-        let places = RestorePlaces::of(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
+        let places = RestorePlaces::planned(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
         assert_eq!(places.taken(), [at("keys"), at("state/left")]);
     }
 
@@ -206,7 +206,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let list = list(Some("/old/banyan.toml"), &["config/banyan.toml", "state/a/run.sh"]);
-        let places = RestorePlaces::of(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
+        let places = RestorePlaces::planned(&list, &at("state"), Some(&at("banyan.toml"))).unwrap();
         let mut staging = Staging::new(&places, &list);
         staging.write("state/a/run.sh", true, &mut b"x".as_slice()).unwrap();
         assert!(staging.write("config/banyan.toml", false, &mut b"y".as_slice()).is_err(), "another content");

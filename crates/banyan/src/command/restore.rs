@@ -48,7 +48,7 @@ impl Restore {
             (None, Some(_)) => Some(places::config_dir()?.join(places::CONFIG_NAME)),
             (_, None) => None,
         };
-        let places = RestorePlaces::of(&list, &state, config.as_deref()).map_err(|why| self.broken(&why))?;
+        let places = RestorePlaces::planned(&list, &state, config.as_deref()).map_err(|why| self.broken(&why))?;
         let voided = if self.dry_run { 0 } else { self.write(&places, &list)? };
         if output.wants_json() {
             let names: Vec<&str> = places.iter().map(|(name, _)| name).collect();

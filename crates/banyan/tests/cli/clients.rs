@@ -97,7 +97,7 @@ fn no_client_is_emptied_while_no_gate_would_answer() {
 }
 
 #[test]
-fn neither_a_units_file_nor_a_demonstration_serves_a_client() {
+fn a_units_file_and_a_demonstration_serve_no_client() {
     let home = Home::new();
     let demonstration = Gate::up(&home, &["--listen", "127.0.0.1:0"]);
     home.write(".cursor/mcp.json", CURSOR);
