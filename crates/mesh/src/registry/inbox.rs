@@ -53,12 +53,17 @@ impl Inbox {
         self.stirred.notify_one();
     }
 
+    /// Takes all notifications at once.
+    pub fn take(&self) -> BTreeMap<NotificationSource, HeldNotifications> {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)).by_sender
+    }
+
     /// Waits for notifications, and takes all.
     pub async fn next_batch(&self) -> BTreeMap<NotificationSource, HeldNotifications> {
         loop {
-            let taken = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-            if !taken.by_sender.is_empty() {
-                return taken.by_sender;
+            let taken = self.take();
+            if !taken.is_empty() {
+                return taken;
             }
             self.stirred.notified().await;
         }
@@ -71,14 +76,27 @@ impl Backlog {
         sent.bytes += whole.len();
         self.bytes += whole.len();
         sent.queue.push_back(whole);
-        let is_full = |sent: &HeldNotifications, all| sent.queue.len() > MOST || sent.bytes > MOST_BYTES || all > MOST_OF_ALL;
-        while is_full(sent, self.bytes)
-            && let Some(oldest) = sent.queue.pop_front()
+        while (sent.queue.len() > MOST || sent.bytes > MOST_BYTES)
+            && let Some(oldest) = sent.drop_oldest()
         {
-            sent.bytes -= oldest.len();
-            self.bytes -= oldest.len();
-            sent.dropped += 1;
+            self.bytes -= oldest;
         }
+        // The sender with the most pays for all.
+        while self.bytes > MOST_OF_ALL
+            && let Some(oldest) = self.by_sender.values_mut().max_by_key(|sent| sent.bytes).and_then(HeldNotifications::drop_oldest)
+        {
+            self.bytes -= oldest;
+        }
+    }
+}
+
+impl HeldNotifications {
+    /// Drops the oldest notification, and gives the length; `None`: there is none.
+    fn drop_oldest(&mut self) -> Option<usize> {
+        let oldest = self.queue.pop_front()?.len();
+        self.bytes -= oldest;
+        self.dropped += 1;
+        Some(oldest)
     }
 }
 
@@ -99,6 +117,17 @@ mod tests {
         let of = |session| &waiting.by_sender[&NotificationSource::Session(SessionKey(session))];
         assert_eq!((of(1).queue.len(), of(1).dropped, &of(1).queue[0][..]), (MOST, 2000, &b"2000"[..]));
         assert_eq!((of(2).queue.len(), of(2).dropped), (1, 0), "nobody else loses anything");
+    }
+
+    #[test]
+    fn ax_51_a_full_inbox_takes_from_the_largest_sender() {
+        let (mib, small) = (Bytes::from(vec![b' '; 1 << 20]), Bytes::from_static(b"small"));
+        let floods = (0..16).flat_map(|session| (0..4).map(move |_| session)).map(|session| (session, mib.clone()));
+        let waiting = filled(floods.chain((0..3).map(|_| (99, small.clone()))));
+        let quiet = &waiting.by_sender[&NotificationSource::Session(SessionKey(99))];
+        assert_eq!((quiet.queue.len(), quiet.dropped), (3, 0));
+        assert_eq!(waiting.by_sender.values().map(|sent| sent.dropped).sum::<u64>(), 1, "a flood loses");
+        assert!(waiting.bytes <= MOST_OF_ALL);
     }
 
     #[test]
