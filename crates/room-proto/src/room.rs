@@ -21,7 +21,8 @@ use bytes::Bytes;
 
 pub use also::Also;
 pub use output::{
-    Change, ChangedCapabilities, CloseReason, Event, Hearing, Newcomer, Preferences, RoomError, RoomOutput, Routing, Transmit,
+    Change, ChangedCapabilities, CloseReason, Event, Hearing, HearingOutcome, Newcomer, Preferences, RoomError, RoomOutput, Routing,
+    Transmit,
 };
 pub use settings::{Rate, Settings};
 
@@ -127,14 +128,19 @@ impl Room {
         }
     }
 
-    /// Changes the hearing of a participant (MX-15). A new welcome marks the place from where the change holds; the connection keeps the choice.
-    pub fn handle_hearing(&mut self, now: Now, id: &ParticipantId, hearing: Hearing) -> Result<Preferences, RoomError> {
+    /// Changes the hearing of a participant (MX-15), at the rate of the participant's messages. A new welcome marks the place from where a
+    /// real change holds; the connection keeps the choice.
+    pub fn handle_hearing(&mut self, now: Now, id: &ParticipantId, hearing: Hearing) -> Result<HearingOutcome, RoomError> {
+        let settings = self.settings.clone();
         let (connection, seat) = self.seat_of(id)?;
-        seat.preferences = hearing.over(seat.preferences);
-        let preferences = seat.preferences;
-        self.welcome(now, connection);
-        self.cut_slow(now);
-        Ok(preferences)
+        seat.send(now.instant, 0, &settings).map_err(|retry_after| RoomError::RateLimited { retry_after })?;
+        let preferences = hearing.over(seat.preferences);
+        let is_changed = preferences != std::mem::replace(&mut seat.preferences, preferences);
+        if is_changed {
+            self.welcome(now, connection);
+            self.cut_slow(now);
+        }
+        Ok(HearingOutcome { preferences, is_changed })
     }
 
     /// Changes a participant's capabilities from the next message on, in an admin's name (11.3). Adding a present pattern or removing an

@@ -12,7 +12,7 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ParticipantId, Topic};
-use room_proto::room::{ChangedCapabilities, Hearing, RoomError, Routing};
+use room_proto::room::{ChangedCapabilities, Hearing, HearingOutcome, RoomError, Routing};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ use crate::Rooms;
 use crate::driver::{Input, Live};
 use crate::entry::{NotEntered, refusal_response};
 use crate::pass;
-use crate::pass::Credentials;
+use crate::pass::{Credentials, Entrant};
 use crate::rules;
 use crate::status::{ParticipantStatus, RoomStatus, texts};
 use call::words::party::Party;
@@ -111,6 +111,9 @@ pub enum NotDone {
     NotLearning,
     #[error("there is no {0} here: see docs/rooms.md for what there is")]
     Nothing(String),
+    /// The record has no room for the requester's changes.
+    #[error("this gate's record holds too much of what {0} did: nothing is changed until older entries go")]
+    NoRecord(Arc<str>),
     #[error("the room {0:?} is not open: nobody is there\n  `banyan room list` shows those that are")]
     NotOpen(String),
     /// The room refuses.
@@ -127,6 +130,7 @@ impl NotDone {
             Self::NotEntered(why) => return why.into_http(),
             Self::NoPerson | Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
             Self::Nothing(_) | Self::NotLearning | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
+            Self::NoRecord(_) | Self::Room(RoomError::RateLimited { .. }) => StatusCode::TOO_MANY_REQUESTS,
             Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
         };
@@ -184,6 +188,20 @@ struct TicketRequest {
     participant: String,
 }
 
+/// The sender of a request.
+struct Requester {
+    /// Name in the room, or [`OWNER`].
+    name: String,
+    /// Principal whose share of the record counts; `None`: the gate's owner.
+    principal: Option<Arc<str>>,
+}
+
+/// The room of a request, and a sender with a right to ask.
+struct Asked {
+    room: Arc<Live>,
+    by: Requester,
+}
+
 /// A request.
 pub struct RoomRequest<'a> {
     pub rooms: &'a Arc<Rooms>,
@@ -235,20 +253,22 @@ impl RoomRequest<'_> {
     /// Changes a participant's capabilities.
     async fn capabilities(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
-        let (room, by) = self.room_of(&id).await?;
+        let Asked { room, by } = self.room_of(&id).await?;
         let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
         let change: Change = serde_json::from_slice(&body)
             .map_err(|e| NotDone::Wrong(format!("the request is not {{\"add\": [...], \"remove\": [...]}}: {e}")))?;
         let (add, remove) = (patterns(&change.add)?, patterns(&change.remove)?);
-        let changed = room.ask(|answer| Input::Capabilities { id, add, remove, by, answer }).await;
-        let ChangedCapabilities { id, old, new, by } = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
-        self.record(room.topic(), &format!("participant {}: {} (by {by})", id.as_str(), difference(&old, &new)));
+        let name = by.name.clone();
+        let changed = room.ask(|answer| Input::Capabilities { id, add, remove, by: name, answer }).await;
+        let ChangedCapabilities { id, old, new, by: name } =
+            changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        self.record_by(&by, room.topic(), &format!("participant {}: {}", id.as_str(), difference(&old, &new)));
         Ok(json(&ChangeAnswer {
             participant_id: id.as_str(),
             topic: room.topic().as_str(),
             old_capabilities: texts(&old),
             new_capabilities: texts(&new),
-            modified_by: &by,
+            modified_by: &name,
             modified_at: Timestamp(SystemTime::now()).to_string(),
         }))
     }
@@ -256,7 +276,7 @@ impl RoomRequest<'_> {
     /// Changes the hearing of a participant, on the participant's own order or an admin's.
     async fn hearing(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
-        let (room, by) = self.room_for(&id, true).await?;
+        let Asked { room, by } = self.room_for(&id, true).await?;
         let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
         let wanted = "{\"routing\": \"all\" or \"directed\", \"echo\": true or false}";
         let HearingChange { routing, echo } =
@@ -267,33 +287,37 @@ impl RoomRequest<'_> {
             Some("directed") => Some(Routing::Directed),
             Some(other) => return Err(NotDone::Wrong(format!("`routing` is {other:?}; the request is {wanted}"))),
         };
+        self.has_share(&by)?;
         let name = id.as_str().to_owned();
         let changed = room.ask(|answer| Input::Hearing { id, hearing: Hearing { routing, echo }, answer }).await;
-        let now = changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
+        let HearingOutcome { preferences: now, is_changed } =
+            changed.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
         let routing = if now.routing == Routing::All { "all" } else { "directed" };
-        self.record(room.topic(), &format!("participant {name}: routing {routing}, echo {} (by {by})", now.echo));
+        if is_changed {
+            self.record_by(&by, room.topic(), &format!("participant {name}: routing {routing}, echo {}", now.echo));
+        }
         let topic = room.topic().as_str();
-        Ok(json(&serde_json::json!({ "participantId": name, "topic": topic, "routing": routing, "echo": now.echo, "modifiedBy": by })))
+        Ok(json(&serde_json::json!({ "participantId": name, "topic": topic, "routing": routing, "echo": now.echo, "modifiedBy": by.name })))
     }
 
     /// Puts a participant out.
     async fn dismissal(&self, id: &str) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
-        let (room, by) = self.room_of(&id).await?;
+        let Asked { room, by } = self.room_of(&id).await?;
         let name = id.as_str().to_owned();
         let done = room.ask(|answer| Input::Dismiss { id, answer }).await;
         done.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
-        self.record(room.topic(), &format!("participant {name}: put out (by {by})"));
-        Ok(json(&serde_json::json!({ "participantId": name, "topic": room.topic().as_str(), "modifiedBy": by })))
+        self.record_by(&by, room.topic(), &format!("participant {name}: put out"));
+        Ok(json(&serde_json::json!({ "participantId": name, "topic": room.topic().as_str(), "modifiedBy": by.name })))
     }
 
     /// Finds the room of a request, and the requester, if an admin of the room.
-    async fn room_of(&self, id: &ParticipantId) -> Result<(Arc<Live>, String), NotDone> {
+    async fn room_of(&self, id: &ParticipantId) -> Result<Asked, NotDone> {
         self.room_for(id, false).await
     }
 
     /// Finds the same; `by_itself`: the participant may do so, too.
-    async fn room_for(&self, id: &ParticipantId, by_itself: bool) -> Result<(Arc<Live>, String), NotDone> {
+    async fn room_for(&self, id: &ParticipantId, by_itself: bool) -> Result<Asked, NotDone> {
         let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
         let named = named.map(|name| topic(&name)).transpose()?;
         if self.rooms.entrance.is_owner(self.parts) {
@@ -301,17 +325,18 @@ impl RoomRequest<'_> {
                 Some(topic) => self.open(&topic)?,
                 None => self.only_room_of(id).await?,
             };
-            return Ok((room, OWNER.to_owned()));
+            return Ok(Asked { room, by: Requester { name: OWNER.to_owned(), principal: None } });
         }
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
         let showing =
             Credentials { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
-        let by = pass::admit(self.rooms, &showing).await?.id;
+        let Entrant { id: by, entered, .. } = pass::admit(self.rooms, &showing).await?;
         let may = (by_itself && by == *id) || self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by);
         if !may {
             return Err(NotDone::NotAdmin);
         }
-        Ok((self.open(&showing.topic)?, by.as_str().to_owned()))
+        let by = Requester { name: by.as_str().to_owned(), principal: Some(entered.principal.name) };
+        Ok(Asked { room: self.open(&showing.topic)?, by })
     }
 
     /// Finds the only room of a participant. Ids are valid for one room only, so that an id in several rooms is ambiguous.
@@ -334,11 +359,31 @@ impl RoomRequest<'_> {
         self.rooms.find(topic).ok_or_else(|| NotDone::NotOpen(topic.as_str().to_owned()))
     }
 
-    /// Records a change of a room.
-    pub fn record(&self, topic: &Topic, what: &str) {
-        let lines = vec![format!("room {}: {what}", topic.as_str()).into()];
-        self.rooms.gate.record.journal.append(&Entry::Changed(Record { lines, version: None, what: "room".into() }));
+    /// Refuses a participant with more than a fair share of the record; nobody needs the changes of a hearing.
+    fn has_share(&self, by: &Requester) -> Result<(), NotDone> {
+        let Some(principal) = &by.principal else { return Ok(()) };
+        let journal = &self.rooms.gate.record.journal;
+        let is_over = journal.is_full() || journal.part(principal).refused_until().is_some();
+        if is_over { Err(NotDone::NoRecord(Arc::clone(principal))) } else { Ok(()) }
     }
+
+    /// Records a change of a room by the gate's owner.
+    pub fn record(&self, topic: &Topic, what: &str) {
+        self.rooms.gate.record.journal.append(&entry(topic, what));
+    }
+
+    /// Records a change of a room, in the share of the requester's principal.
+    fn record_by(&self, by: &Requester, topic: &Topic, what: &str) {
+        let what = format!("{what} (by {})", by.name);
+        match &by.principal {
+            Some(principal) => self.rooms.gate.record.journal.append_for(principal, &entry(topic, &what)),
+            None => self.record(topic, &what),
+        }
+    }
+}
+
+fn entry(topic: &Topic, what: &str) -> Entry<'static> {
+    Entry::Changed(Record { lines: vec![format!("room {}: {what}", topic.as_str()).into()], version: None, what: "room".into() })
 }
 
 /// Reads the name of a room.

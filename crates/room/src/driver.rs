@@ -10,7 +10,8 @@ use bytes::Bytes;
 use room_proto::capability::{Capabilities, Pattern};
 use room_proto::name::{ConnectionId, ParticipantId, Topic};
 use room_proto::room::{
-    Change, ChangedCapabilities, CloseReason, Event, Hearing, Newcomer, Preferences, Room, RoomError, RoomOutput, Settings, Transmit,
+    Change, ChangedCapabilities, CloseReason, Event, Hearing, HearingOutcome, Newcomer, Preferences, Room, RoomError, RoomOutput, Settings,
+    Transmit,
 };
 use room_proto::websocket::{Opcode, frame};
 use runtime::clock::SystemClock;
@@ -43,7 +44,7 @@ pub enum Input {
     /// The gate ends.
     End,
     /// An admin, or the participant, changes the hearing.
-    Hearing { id: ParticipantId, hearing: Hearing, answer: oneshot::Sender<Result<Preferences, RoomError>> },
+    Hearing { id: ParticipantId, hearing: Hearing, answer: oneshot::Sender<Result<HearingOutcome, RoomError>> },
     /// A participant was admitted.
     Join { connection: ConnectionId, joining: Newcomer, outlet: Outlet, answer: oneshot::Sender<Result<(), RoomError>> },
     /// A connection is gone.

@@ -136,7 +136,7 @@ async fn who(rooms: &Arc<Rooms>, config: &Arc<Config>, showing: &Credentials) ->
     let until = entered.until();
     let place = entered.place().filter(|(issuer, _)| config.rooms.issuers.iter().any(|known| **known == **issuer));
     match place.filter(|(_, place)| place.participant.is_some()) {
-        Some((_, place)) => Ok(KnownEntrant::participant(claimed(config, place)?, until)),
+        Some((_, place)) => Ok(KnownEntrant::participant(claimed(config, &of_issuer(place))?, until)),
         None => Ok(KnownEntrant { pass: caller(config, &entered)?, until, entered, is_owner: false }),
     }
 }
@@ -161,6 +161,12 @@ fn caller(config: &Config, entered: &AdmittedCaller) -> Result<Pass, NotEntered>
         return Err(NotEntered::Taken(id.as_str().to_owned()));
     }
     Ok(Pass { id, topics: vec!["*".to_owned()], capabilities: None, hearing: Hearing::default() })
+}
+
+/// Leaves out claims of another type: `routing` and `echo` are common words, and an issuer may mean something else by them.
+fn of_issuer(place: &Place) -> Place {
+    let (routing, echo) = (place.routing.clone().filter(Value::is_string), place.echo.clone().filter(Value::is_boolean));
+    Place { routing, echo, ..place.clone() }
 }
 
 /// Makes the pass of a signed token with a name. No participant with its own token is named by others.

@@ -74,8 +74,11 @@ async fn answer(rooms: &Arc<Rooms>, parts: &Parts, body: &mut Incoming, is_near:
     let posted = body::posted(body, POSTED_BYTES).await.map_err(|why| wrong(why.to_string()))?;
     let TokenRequest { participant_id, topic, capabilities } = serde_json::from_slice(&posted)
         .map_err(|e| wrong(format!("the request is not {{\"participantId\": NAME, \"topic\": ROOM}}: {e}")))?;
-    ParticipantId::new(&participant_id).map_err(|why| wrong(format!("{participant_id:?} names no participant: {why}")))?;
-    Topic::new(&topic).map_err(|why| wrong(format!("{topic:?} names no room: {why}")))?;
+    let id = ParticipantId::new(&participant_id).map_err(|why| wrong(format!("{participant_id:?} names no participant: {why}")))?;
+    let room = Topic::new(&topic).map_err(|why| wrong(format!("{topic:?} names no room: {why}")))?;
+    if config.rooms.participants.contains_key(&id) || config.rooms.sits(&room, &id) {
+        return Err((StatusCode::CONFLICT, format!("{participant_id:?} is a participant of the configuration: take another name")));
+    }
     let secrets = rooms.secrets.fetched_for(rooms, &config.rooms).await;
     let no_secret =
         || (StatusCode::SERVICE_UNAVAILABLE, "`rooms.secret` can't be read, or has fewer than 32 bytes: see the log".to_owned());

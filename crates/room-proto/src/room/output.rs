@@ -1,6 +1,6 @@
 //! Inputs and outputs of a room. Carries nothing out.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -199,6 +199,14 @@ pub struct ChangedCapabilities {
     pub by: String,
 }
 
+/// Choices of a participant after an order to change the hearing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HearingOutcome {
+    pub preferences: Preferences,
+    /// Marks other choices than before.
+    pub is_changed: bool,
+}
+
 /// Reasons of a room for refusing an order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoomError {
@@ -209,6 +217,8 @@ pub enum RoomError {
     /// The capabilities would not be legal.
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    #[error("the participant sends too much: try again in {} ms", retry_after.as_millis() + 1)]
+    RateLimited { retry_after: Duration },
     /// The room remembers changes for too many participants.
     #[error("changed capabilities of {most} participants are remembered here, which is the bound: raise it")]
     Rulings { most: usize },

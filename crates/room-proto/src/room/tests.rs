@@ -245,7 +245,7 @@ fn mx_15_each_gets_what_it_chose() {
         table.forget();
     }
     let all = Hearing { routing: Some(Routing::All), echo: Some(true) };
-    assert_eq!(table.room.handle_hearing(table.now, &named("directed"), all).unwrap(), Preferences::default());
+    assert_eq!(table.room.handle_hearing(table.now, &named("directed"), all).unwrap().preferences, Preferences::default());
     table.drain(true);
     assert_eq!(table.news(2)[0]["payload"]["routing"], "all");
     table.send(1, &message("m", "all", &["quiet"], "chat"));

@@ -106,3 +106,21 @@ fn the_last_connection_decides_who_is_a_steward() {
     table.send(3, &asking(&["ann"], "bot"));
     assert_eq!(kinds(&table.news(3)), ["participant/pause"], "it came back as somebody else");
 }
+
+#[test]
+fn mx_15_only_real_changes_of_hearing_are_welcomed_within_the_rate() {
+    let settings = Settings { messages: Rate { per_second: 1, burst: 3 }, ..Settings::default() };
+    let mut table = Table::new(settings);
+    table.join(1, "a", FULL);
+    table.forget();
+    let mut change = |echo| {
+        let done = table.room.handle_hearing(table.now, &named("a"), Hearing { routing: None, echo });
+        table.drain(true);
+        (done.map(|done| done.is_changed), table.news(1).len())
+    };
+    assert_eq!(change(None), (Ok(false), 0), "an empty change");
+    assert_eq!(change(Some(true)), (Ok(false), 0), "the choice as before");
+    assert_eq!(change(Some(false)), (Ok(true), 1));
+    let too_fast = Err(RoomError::RateLimited { retry_after: Duration::from_secs(1) });
+    assert_eq!(change(Some(true)), (too_fast, 0));
+}
