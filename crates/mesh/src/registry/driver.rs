@@ -137,6 +137,8 @@ impl drive::Driver for RegistryDriver {
 
     async fn handle(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), ()> {
         self.follow(now).await;
+        // Last words over a link came before the news of the link's end.
+        self.handle_input(now, Input::Notified(self.mesh.registry.inbox.take()));
         inputs.into_iter().for_each(|input| self.handle_input(now, input));
         Ok(())
     }
@@ -356,6 +358,10 @@ impl RegistryDriver {
             },
             NotificationSource::Mount(mount) => {
                 if !self.machines.mounts.is_open(&mount) {
+                    // Nobody would close a relay for a server that is gone.
+                    if !self.is_there(&mount) {
+                        return self.machines.mounts.handle_unheard(sent.dropped + sent.queue.len() as u64);
+                    }
                     self.machines.mounts.handle_opened(mount.clone(), mount.clone());
                     self.machines.mounts.handle_limits(&mount, limits(&self.config, &mount));
                 }
@@ -365,17 +371,30 @@ impl RegistryDriver {
         }
     }
 
+    /// Checks for a mount of the configuration, or a registered server.
+    fn is_there(&self, mount: &Segment) -> bool {
+        self.config.mounts.contains_key(mount) || self.machines.parent.sessions().any(|session| session.segment == *mount)
+    }
+
     /// Applies the configured bounds on notifications, and lets go of removed mounts.
     fn bound(&mut self) {
         let sessions: Vec<_> = self.machines.parent.sessions().map(|session| (session.key, session.segment.clone())).collect();
         sessions.iter().for_each(|(key, segment)| self.machines.relay.handle_limits(key, limits(&self.config, segment)));
         let mounts: Vec<Segment> = self.machines.mounts.sessions().cloned().collect();
         for mount in mounts {
-            if self.config.mounts.contains_key(&mount) {
+            if self.is_there(&mount) {
                 self.machines.mounts.handle_limits(&mount, limits(&self.config, &mount));
             } else {
                 self.machines.mounts.handle_closed(&mount);
             }
+        }
+    }
+
+    /// Closes the relays of a session that is over. The relay of a mount stays with a successor under the segment.
+    pub(super) fn close_relays(&mut self, key: &SessionKey, segment: &Segment) {
+        self.machines.relay.handle_closed(key);
+        if !self.is_there(segment) {
+            self.machines.mounts.handle_closed(segment);
         }
     }
 

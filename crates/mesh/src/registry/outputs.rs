@@ -54,7 +54,7 @@ impl RegistryDriver {
             Event::SubserverLost { session, segment, why } => {
                 tracing::warn!(%segment, why = why.as_str(), "a registered server is lost");
                 self.gone(session, &segment, "lost", why.as_str());
-                self.machines.relay.handle_closed(&session);
+                self.close_relays(&session, &segment);
                 self.links.over(session);
                 self.machines.holdings.lose(session, &self.machines.parent);
                 notices::lost(&self.mesh, &segment, why);
@@ -95,7 +95,7 @@ impl RegistryDriver {
     fn ended(&mut self, key: SessionKey, segment: &Segment, why: SessionEnd) {
         tracing::info!(%segment, why = why.as_str(), "a registration ended");
         self.gone(key, segment, "ended", why.as_str());
-        self.machines.relay.handle_closed(&key);
+        self.close_relays(&key, segment);
         self.links.over(key);
         let held = self.machines.holdings.held(key);
         if let Some((registration, dotted)) = held {
