@@ -71,6 +71,38 @@ async fn mx_15_routing_changes_during_a_session() {
 }
 
 #[tokio::test]
+async fn mx_15_changes_of_hearing_count_in_a_share_of_the_record() {
+    bounded(async {
+        let state = tempfile::tempdir().unwrap();
+        let path = state.path().join("record");
+        let people = [participant("bot", &["ops"], PROPOSES), participant("zoe", &["ops"], PROPOSES)].concat();
+        let limits = "[limits]\nshare = 5\n[rooms.limits]\nmessages_per_second = 100000\nmessages_at_once = 100000\n";
+        let audit = format!("[audit]\npath = {path:?}\nkeep_size = \"1MiB\"\nfull_size = \"1MiB\"\nkeep_at_least = \"1h\"\n");
+        let world = World::kept(state, &format!("{limits}{people}[room.ops]\n{audit}")).await;
+        let (_bot, _) = Socket::join(&world, "topic=ops", "secret-of-bot").await;
+        let (_zoe, _) = Socket::join(&world, "topic=ops", "secret-of-zoe").await;
+        let change = async |who: &str, echo: bool| {
+            let bearer = format!("Bearer secret-of-{who}");
+            post(&world, &format!("/admin/participants/{who}/hearing?topic=ops"), &[("authorization", &bearer)], &json!({"echo": echo}))
+                .await
+        };
+        let mut echo = true;
+        let told = loop {
+            echo = !echo;
+            let (status, told) = change("bot", echo).await;
+            if status != 200 {
+                break (status, told);
+            }
+        };
+        assert_eq!(told.0, 429, "{}", told.1);
+        assert!(told.1["error"]["message"].as_str().unwrap().contains("record"), "{}", told.1);
+        assert_eq!(world.gateway.audit().unwrap().over_share[0].principal, "bot");
+        assert_eq!(change("zoe", false).await.0, 200, "others have their own share");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_program_of_this_machine_is_handed_a_token() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
