@@ -113,13 +113,20 @@ impl Reference {
         true
     }
 
-    pub(super) fn choose(&mut self, name: &str, directed: bool, echo: bool) {
-        let Some(connection) = self.connection(name) else { return };
-        if let Some(member) = self.members.get_mut(&connection) {
-            (member.directed, member.echo) = (directed, echo);
+    /// Changes the choices of a participant; `false`: absent, or too fast.
+    pub(super) fn choose(&mut self, name: &str, directed: bool, echo: bool) -> bool {
+        let Some(connection) = self.connection(name) else { return false };
+        let Some(member) = self.members.get_mut(&connection) else { return false };
+        if !member.messages.spend(self.now, EACH_MS) {
+            return false;
         }
-        self.welcome(connection);
-        self.cut();
+        let before = (member.directed, member.echo);
+        (member.directed, member.echo) = (directed, echo);
+        if before != (directed, echo) {
+            self.welcome(connection);
+            self.cut();
+        }
+        true
     }
 
     pub(super) fn written(&mut self, connection: u64, messages: usize) {

@@ -194,8 +194,9 @@ impl World {
         let (directed, echo) = (self.random.percent(50), self.random.percent(50));
         self.trace(format!("{name} chooses directed {directed}, echo {echo}"));
         let routing = Some(if directed { Routing::Directed } else { Routing::All });
-        if self.room.handle_hearing(self.now, &named(name)?, Hearing { routing, echo: Some(echo) }).is_ok() {
-            self.reference.choose(name, directed, echo);
+        let outcome = self.room.handle_hearing(self.now, &named(name)?, Hearing { routing, echo: Some(echo) });
+        if self.reference.choose(name, directed, echo) != outcome.is_ok() {
+            return Err(format!("choosing of {name} ends with {outcome:?}"));
         }
         Ok(())
     }
