@@ -197,7 +197,7 @@ struct Requester {
 }
 
 /// The room of a request, and a sender with a right to ask.
-struct Asked {
+struct HearingRequest {
     room: Arc<Live>,
     by: Requester,
 }
@@ -253,7 +253,7 @@ impl RoomRequest<'_> {
     /// Changes a participant's capabilities.
     async fn capabilities(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
-        let Asked { room, by } = self.room_of(&id).await?;
+        let HearingRequest { room, by } = self.room_of(&id).await?;
         let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
         let change: Change = serde_json::from_slice(&body)
             .map_err(|e| NotDone::Wrong(format!("the request is not {{\"add\": [...], \"remove\": [...]}}: {e}")))?;
@@ -276,7 +276,7 @@ impl RoomRequest<'_> {
     /// Changes the hearing of a participant, on the participant's own order or an admin's.
     async fn hearing(&self, id: &str, body: &mut Incoming) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
-        let Asked { room, by } = self.room_for(&id, true).await?;
+        let HearingRequest { room, by } = self.room_for(&id, true).await?;
         let body = body::posted(body, POSTED_BYTES).await.map_err(|why| NotDone::Wrong(why.to_string()))?;
         let wanted = "{\"routing\": \"all\" or \"directed\", \"echo\": true or false}";
         let HearingChange { routing, echo } =
@@ -303,7 +303,7 @@ impl RoomRequest<'_> {
     /// Puts a participant out.
     async fn dismissal(&self, id: &str) -> Result<Response<Payload>, NotDone> {
         let id = participant(id)?;
-        let Asked { room, by } = self.room_of(&id).await?;
+        let HearingRequest { room, by } = self.room_of(&id).await?;
         let name = id.as_str().to_owned();
         let done = room.ask(|answer| Input::Dismiss { id, answer }).await;
         done.ok_or_else(|| NotDone::NotOpen(room.topic().as_str().to_owned()))??;
@@ -312,12 +312,12 @@ impl RoomRequest<'_> {
     }
 
     /// Finds the room of a request, and the requester, if an admin of the room.
-    async fn room_of(&self, id: &ParticipantId) -> Result<Asked, NotDone> {
+    async fn room_of(&self, id: &ParticipantId) -> Result<HearingRequest, NotDone> {
         self.room_for(id, false).await
     }
 
     /// Finds the same; `by_itself`: the participant may do so, too.
-    async fn room_for(&self, id: &ParticipantId, by_itself: bool) -> Result<Asked, NotDone> {
+    async fn room_for(&self, id: &ParticipantId, by_itself: bool) -> Result<HearingRequest, NotDone> {
         let named = self.room.map(decoded).transpose()?.or_else(|| query(self.parts, "topic"));
         let named = named.map(|name| topic(&name)).transpose()?;
         if self.rooms.entrance.is_owner(self.parts) {
@@ -325,7 +325,7 @@ impl RoomRequest<'_> {
                 Some(topic) => self.open(&topic)?,
                 None => self.only_room_of(id).await?,
             };
-            return Ok(Asked { room, by: Requester { name: OWNER.to_owned(), principal: None } });
+            return Ok(HearingRequest { room, by: Requester { name: OWNER.to_owned(), principal: None } });
         }
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
         let showing =
@@ -336,7 +336,7 @@ impl RoomRequest<'_> {
             return Err(NotDone::NotAdmin);
         }
         let by = Requester { name: by.as_str().to_owned(), principal: Some(entered.principal.name) };
-        Ok(Asked { room: self.open(&showing.topic)?, by })
+        Ok(HearingRequest { room: self.open(&showing.topic)?, by })
     }
 
     /// Finds the only room of a participant. Ids are valid for one room only, so that an id in several rooms is ambiguous.

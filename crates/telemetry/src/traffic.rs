@@ -232,7 +232,7 @@ impl SeenCalls {
             oldest = Arc::default();
         }
         if let Some(kept) = Arc::get_mut(&mut oldest) {
-            kept.take(call);
+            kept.count(call);
         }
         self.last.push_back(oldest);
     }
@@ -248,7 +248,7 @@ impl<'a> EndedCall<'a> {
 
 impl LastCall {
     /// Takes over a call whose texts are cut.
-    fn take(&mut self, call: &EndedCall<'_>) {
+    fn count(&mut self, call: &EndedCall<'_>) {
         let kept = self;
         let dot = if call.mount.is_empty() { "" } else { "." };
         let texts = [

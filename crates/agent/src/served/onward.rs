@@ -7,8 +7,9 @@ use banyan_model::Principal;
 use call::words::cancel::Cancel;
 use tokio::sync::watch;
 
-use crate::served::shelf::{KeptTask, TaskShelf, mark};
+use crate::served::shelf::{KeptTask, TaskShelf};
 use crate::served::tasks::{BegunTask, Tasks, owned, turn, unknown};
+use crate::translated::heard::mark;
 
 /// Way of a task after a message, with the id of the task and its states.
 pub enum Onward {

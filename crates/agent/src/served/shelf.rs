@@ -10,10 +10,10 @@ use agent_proto::served::written::ServedTask;
 use agent_proto::task::TaskState;
 use banyan_model::Principal;
 use call::words::cancel::Cancel;
-use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 
 use crate::served::push::KeptPush;
+use crate::translated::heard::MessageMark;
 
 /// Most tasks of a caller, and of all.
 pub const MOST_OF_CALLER: usize = 256;
@@ -25,14 +25,6 @@ pub const BYTES: usize = 128 << 20;
 /// Most messages of a task known again, and the bytes to know a message by.
 const MOST_HEARD: usize = 16;
 const BYTES_OF_MARK: usize = 128;
-
-/// Digest of the id of a message.
-pub type MessageMark = [u8; 32];
-
-/// Takes the digest of the id of a message.
-pub fn mark(id: &str) -> MessageMark {
-    Sha256::digest(id).into()
-}
 
 /// A task with its call.
 pub struct KeptTask {

@@ -15,7 +15,8 @@ use runtime::{clock, random};
 use tokio::sync::{oneshot, watch};
 
 use crate::served::onward::{Onward, known_call};
-use crate::served::shelf::{KeptTask, TaskShelf, TaskTurn, mark};
+use crate::served::shelf::{KeptTask, TaskShelf, TaskTurn};
+use crate::translated::heard::mark;
 
 /// Time to keep an ended task, or a task at rest for its caller.
 const KEPT: Duration = Duration::from_secs(600);

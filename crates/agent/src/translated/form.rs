@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn ae_15_an_answer_without_a_form_says_the_tool_has_run() {
+    fn ae_15_an_answer_without_form_says_the_tool_ran() {
         let wrong = [
             r#"[{"artifactId":"result","parts":[{"text":7}]}]"#,
             r#"[{"artifactId":"result","parts":[{"data":123456789012345678901234567890}]}]"#,

@@ -4,12 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use banyan_model::Principal;
-
-use crate::served::shelf::MessageMark;
+use sha2::{Digest, Sha256};
 
 /// Most messages of a caller within their lives, and of all.
 const MOST_OF_CALLER: usize = 8_192;
 const MOST: usize = 65_536;
+
+/// Digest of the id of a message.
+pub type MessageMark = [u8; 32];
+
+/// Takes the digest of the id of a message.
+pub fn mark(id: &str) -> MessageMark {
+    Sha256::digest(id).into()
+}
 
 /// Messages heard by the gate. Times are in milliseconds since 1970.
 pub struct HeardMessages {
@@ -92,7 +99,6 @@ mod tests {
     use banyan_model::PrincipalKind;
 
     use super::*;
-    use crate::served::shelf::mark;
 
     fn token(name: &str) -> Principal {
         Principal::new(PrincipalKind::Token, name)

@@ -71,7 +71,7 @@ async fn mx_15_routing_changes_during_a_session() {
 }
 
 #[tokio::test]
-async fn mx_15_changes_of_hearing_count_in_a_share_of_the_record() {
+async fn mx_15_changes_of_hearing_count_in_a_records_share() {
     bounded(async {
         let state = tempfile::tempdir().unwrap();
         let path = state.path().join("record");

@@ -37,7 +37,7 @@ async fn an_overview_counts_calls_by_caller_and_fate() {
 }
 
 #[tokio::test]
-async fn a_call_of_a_dead_server_is_an_error_of_that_server() {
+async fn a_call_of_a_dead_server_is_its_error() {
     bounded(async {
         let world = World::start("[mount.gone]\ncommand = \"there-is-no-such-program\"\n").await;
         let client = Client::new(&world, Era::Stateless).open().await;

@@ -138,7 +138,7 @@ impl drive::Driver for RegistryDriver {
     async fn handle(&mut self, now: Now, inputs: Vec<Input>) -> Result<(), ()> {
         self.follow(now).await;
         // Last words over a link came before the news of the link's end.
-        self.handle_input(now, Input::Notified(self.mesh.registry.inbox.take()));
+        self.handle_input(now, Input::Notified(self.mesh.registry.inbox.take_all()));
         inputs.into_iter().for_each(|input| self.handle_input(now, input));
         Ok(())
     }

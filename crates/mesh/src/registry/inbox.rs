@@ -54,14 +54,14 @@ impl Inbox {
     }
 
     /// Takes all notifications at once.
-    pub fn take(&self) -> BTreeMap<NotificationSource, HeldNotifications> {
+    pub fn take_all(&self) -> BTreeMap<NotificationSource, HeldNotifications> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner)).by_sender
     }
 
     /// Waits for notifications, and takes all.
     pub async fn next_batch(&self) -> BTreeMap<NotificationSource, HeldNotifications> {
         loop {
-            let taken = self.take();
+            let taken = self.take_all();
             if !taken.is_empty() {
                 return taken;
             }

@@ -87,7 +87,7 @@ fn names_beyond_the_bound_are_counted_together() {
 }
 
 #[test]
-fn a_held_call_has_no_time_and_is_no_refusal() {
+fn a_held_call_has_no_time_nor_refusal() {
     let begin = Instant::now();
     let traffic = Traffic::new(begin);
     traffic.ended(&EndedCall { word: "held", ..call("ann", "wipe", Fate::Held) }, begin);
@@ -97,7 +97,7 @@ fn a_held_call_has_no_time_and_is_no_refusal() {
 }
 
 #[test]
-fn a_long_path_below_a_gate_is_cut_at_its_own_end() {
+fn a_long_path_below_a_gate_is_cut() {
     let begin = Instant::now();
     let traffic = Traffic::new(begin);
     let long = format!("deep.{}", "n".repeat(1 << 20));

@@ -108,7 +108,7 @@ fn the_last_connection_decides_who_is_a_steward() {
 }
 
 #[test]
-fn mx_15_only_real_changes_of_hearing_are_welcomed_within_the_rate() {
+fn mx_15_only_real_changes_of_hearing_are_welcomed_by_rate() {
     let settings = Settings { messages: Rate { per_second: 1, burst: 3 }, ..Settings::default() };
     let mut table = Table::new(settings);
     table.join(1, "a", FULL);
