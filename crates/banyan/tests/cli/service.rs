@@ -91,7 +91,8 @@ fn a_backup_comes_back_whole_and_overwrites_nothing() {
     let home = home_with_server();
     home.write("policy.cedar", "permit (principal, action, resource);\n");
     home.write("banyan.toml", &format!("policy = {{ file = 'policy.cedar' }}\n{}", home.read("banyan.toml")));
-    let gate = Gate::up(&home, &[]);
+    let mut gate = Gate::up(&home, &[]);
+    gate.until("settled");
     home.run(&["call", "shell.fail"]).exits(5);
     home.run(&["backup", "kept.tar"]).exits(0);
     home.run(&["backup", "kept.tar"]).exits(4);
