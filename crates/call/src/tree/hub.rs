@@ -291,19 +291,25 @@ impl Hub {
 
     /// Sends listening gates a notification of a shared server without an addressee, where gates and sessions have a single principal.
     pub fn rise(&self, mount: &Segment, notification: &Notification) {
+        self.gates_of_single_principal(mount).iter().for_each(|gate| gate.send(notification, Weight::Droppable));
+    }
+
+    /// Tells if gates listen now, and nobody but their principal. News of a moment with several principals wait for no other moment.
+    pub fn can_rise(&self, mount: &Segment) -> bool {
+        !self.gates_of_single_principal(mount).is_empty()
+    }
+
+    /// Lists the listening gates; none where gates and sessions have several principals.
+    fn gates_of_single_principal(&self, mount: &Segment) -> Vec<Arc<Listener>> {
         let sessions: Vec<_> = self.every_session().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
-        let mut principals = sessions.iter().map(|s| &s.opening.entered.principal);
-        let first = principals.next();
-        if principals.any(|principal| Some(principal) != first) {
-            return;
-        }
-        let known = first.map(|principal| (principal.kind, &*principal.name));
         let is_above = |listener: &Arc<Listener>| listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount);
         let gates: Vec<_> = self.all_listeners().into_iter().filter(is_above).collect();
-        let only = known.or_else(|| gates.first().map(|gate| (gate.subject.kind, &*gate.subject.name)));
-        if gates.iter().all(|gate| Some((gate.subject.kind, &*gate.subject.name)) == only) {
-            gates.iter().for_each(|gate| gate.send(notification, Weight::Droppable));
-        }
+        let of_session =
+            |session: &Arc<Session>| (session.opening.entered.principal.kind, session.opening.entered.principal.name.to_string());
+        let of_gate = |gate: &Arc<Listener>| (gate.subject.kind, gate.subject.name.to_string());
+        let mut principals = sessions.iter().map(of_session).chain(gates.iter().map(of_gate));
+        let first = principals.next();
+        if principals.any(|principal| Some(principal) != first) { Vec::new() } else { gates }
     }
 
     /// Ends every session and every listener's stream.

@@ -51,6 +51,7 @@ impl Mount {
                     if near.is_empty()
                         && method != "notifications/message"
                         && let Some(mesh) = self.gate.mesh()
+                        && self.gate.hub.can_rise(&self.config.name)
                     {
                         mesh.relay_mount(&self.config.name, notification.whole.clone());
                     }
