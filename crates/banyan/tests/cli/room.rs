@@ -265,6 +265,7 @@ fn mx_10_a_terminal_comes_back_until_it_is_refused() {
     let second = Gate::up(&home, &[]);
     alice.until(&["you are alice"]);
     let mut bot = bot(&home, &second, &["--json"]);
+    alice.until(&["bot is here"]);
     alice.types("here again");
     assert_eq!(bot.message("chat")["payload"]["text"], "here again");
     bot.ends().exits(0);
