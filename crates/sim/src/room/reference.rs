@@ -137,7 +137,6 @@ impl Reference {
 
     pub(super) fn message(&mut self, connection: u64, message: &Message) {
         let Some(member) = self.members.get_mut(&connection) else { return };
-        let known = message.fault != Fault::Twice;
         let code = if member.messages.spend(self.now, EACH_MS) { wrong(member, message) } else { Some("rate_limited") };
         let Some(code) = code else {
             let targets: Vec<u64> = message.to.iter().filter_map(|name| self.connection(name)).collect();
@@ -149,7 +148,7 @@ impl Reference {
             return self.cut();
         };
         if member.refusals.spend(self.now, REFUSED_EACH_MS) {
-            let error = SentMessage::Error(code.to_owned(), known.then(|| message.id.clone()));
+            let error = SentMessage::Error(code.to_owned(), Some(message.id.clone()));
             self.tell(&error, |to, _| to == connection);
         } else {
             self.leave(connection, Some(CloseReason::Misbehaved));
