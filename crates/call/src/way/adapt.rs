@@ -114,6 +114,7 @@ pub fn traced<'a>(params: Cow<'a, Object>, trace: Option<&TraceContext>) -> Cow<
 
 /// Adapts the answer of a server of `era` to the caller's.
 pub fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
+    let answer = in_plain_terms(answer, resolved);
     if resolved.caller.era == Era::Initialize || era == Era::Stateless {
         return answer;
     }
@@ -124,6 +125,17 @@ pub fn answer(answer: Answer, resolved: &Resolved, era: Era) -> Answer {
             Answer::Error(Bytes::from(splice::edit(&error, &[("code", Change::Set(b"-32602"))])))
         }
         error @ Answer::Error(_) => error,
+    }
+}
+
+/// Turns a gate's unknown method of MCP-AX (5.2, AX-04) into the unknown tool of a caller without the extension.
+fn in_plain_terms(answer: Answer, resolved: &Resolved) -> Answer {
+    let is_plain = !resolved.caller.scope.speaks_mesh && resolved.branch.is_gate() && resolved.aim.method() == Method::ToolCall;
+    match answer {
+        Answer::Error(error) if is_plain && Members::again(&error).get("code") == Some(b"-32601") => {
+            Answer::Error(Bytes::from(splice::edit(&error, &[("code", Change::Set(b"-32602"))])))
+        }
+        answer @ (Answer::Error(_) | Answer::Result(_)) => answer,
     }
 }
 

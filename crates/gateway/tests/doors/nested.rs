@@ -120,6 +120,29 @@ async fn ax_02_every_page_of_a_gate_is_fetched() {
 }
 
 #[tokio::test]
+async fn ax_04_plain_callers_hear_of_an_unknown_tool_across_gates() {
+    bounded(async {
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("policy.cedar");
+        let rules = r#"
+            @id("all") permit (principal, action, resource);
+            @id("no-x") forbid (principal, action == Action::"call", resource == Tool::"fx.fx_echo")
+                when { context.arguments has text && context.arguments.text == "x" };
+        "#;
+        std::fs::write(&file, rules).unwrap();
+        let edge = World::start_in(state, &format!("[policy]\nfile = {file:?}\n{}", fixture("fx", Era::Stateless))).await;
+        let root = World::start(&below("edge", &edge, "")).await;
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = Client::ready(&root, era).await;
+            let told = client.tool("edge__fx__fx_echo", json!({"text": "x"})).await;
+            assert_eq!((&told["error"]["code"], &told["error"]["data"]["reason"]), (&json!(-32602), &json!("unknown_tool")), "{told}");
+            assert_eq!(text(&client.tool("edge__fx__fx_echo", json!({"text": "y"})).await), "y");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_24_mounted_circles_of_gates_are_found_and_refused() {
     bounded(async {
         let (one, two) = (World::start("").await, World::start("").await);
