@@ -32,7 +32,7 @@ def run(report):
         command = [*asking, *spaces, sys.executable, str(Path(__file__).with_name(name))]
         running.append((subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=texts[0], stderr=texts[1]), texts))
     for process, texts in running:
-        process.wait(2 * BUDGET)
+        process.wait(3 * BUDGET)
         printed, complained = (text.seek(0) or text.read() for text in texts)
         print(printed, end="", flush=True)
         counted = re.search(r"(\d+) passed, (\d+) failed\s*\Z", printed)

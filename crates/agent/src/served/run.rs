@@ -131,7 +131,14 @@ fn fault(error: &CallError) -> Option<&'static str> {
     if matches!(error, CallError::NotApproved { standing: Standing::OutcomeUnknown, .. }) {
         return Some("internal_error");
     }
-    if matches!(error, CallError::Denied(_) | CallError::Approval(_) | CallError::NotApproved { .. } | CallError::UnknownTool(_)) {
+    if matches!(
+        error,
+        CallError::Denied(_)
+            | CallError::Approval(_)
+            | CallError::NotApproved { .. }
+            | CallError::UnknownTool(_)
+            | CallError::UnknownRoute(_)
+    ) {
         return Some("policy_violation");
     }
     let is_late = matches!(error, CallError::Upstream { error: UpstreamError::Silent(_) | UpstreamError::Endless(_), .. });
