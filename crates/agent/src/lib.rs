@@ -4,6 +4,7 @@
 //! Knows no policy and no caller's rights: a call comes in ready to send. `agent_proto` reads and writes all messages.
 
 pub mod evidence;
+pub mod lookup;
 pub mod mounted;
 pub mod negotiated;
 pub mod part;

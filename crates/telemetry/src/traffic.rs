@@ -232,7 +232,7 @@ impl SeenCalls {
             oldest = Arc::default();
         }
         if let Some(kept) = Arc::get_mut(&mut oldest) {
-            kept.count(call);
+            kept.overwrite(call);
         }
         self.last.push_back(oldest);
     }
@@ -247,8 +247,8 @@ impl<'a> EndedCall<'a> {
 }
 
 impl LastCall {
-    /// Takes over a call whose texts are cut.
-    fn count(&mut self, call: &EndedCall<'_>) {
+    /// Writes a call whose texts are cut over the former call.
+    fn overwrite(&mut self, call: &EndedCall<'_>) {
         let kept = self;
         let dot = if call.mount.is_empty() { "" } else { "." };
         let texts = [

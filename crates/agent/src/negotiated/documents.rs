@@ -1,7 +1,6 @@
 //! Documents of other agents over HTTP, kept as HTTP allows (RFC 9111). Judges no document.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -10,13 +9,15 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, EXPIRES};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_cache_semantics::{AfterResponse, BeforeRequest, CacheOptions, CachePolicy};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::{Client, redirect};
 use runtime::reach::{Reach, is_loopback};
 use runtime::tls::Connector;
 use rustls::ClientConfig;
 use rustls::version::TLS13;
 use url::{Host, Url};
+
+use crate::lookup::look_up;
 
 /// Longest time for a document.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -165,15 +166,7 @@ struct NamesWithin(Reach);
 impl Resolve for NamesWithin {
     fn resolve(&self, name: Name) -> Resolving {
         let reach = self.0.clone();
-        Box::pin(async move {
-            let name = name.as_str().to_owned();
-            let found = tokio::task::spawn_blocking(move || (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>));
-            let within: Vec<SocketAddr> = found.await??.into_iter().filter(|address| reach.allows(address.ip())).collect();
-            if within.is_empty() {
-                return Err("every address of the name is out of reach".into());
-            }
-            Ok(Box::new(within.into_iter()) as Addrs)
-        })
+        Box::pin(async move { look_up(&name, |ip| reach.allows(ip), ()).await })
     }
 }
 

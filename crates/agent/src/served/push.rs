@@ -2,7 +2,6 @@
 //! misses states between two tries, and hears of the last. Reads no answer beyond its status.
 
 use std::collections::HashMap;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,12 +13,13 @@ use call::words::cancel::{Cancel, Guard};
 use door::entrance::Entrance;
 use door::held::HeldEntry;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::dns::{Name, Resolve, Resolving};
 use reqwest::{Client, redirect};
 use runtime::tls::Connector;
 use rustls::ClientConfig;
 use tokio::sync::watch;
 
+use crate::lookup::look_up;
 use crate::served::shelf::TaskTurn;
 use crate::served::streams::{StreamPlace, TaskStreams};
 use crate::served::tasks::Tasks;
@@ -257,19 +257,9 @@ impl Resolve for ReachedNames {
     fn resolve(&self, name: Name) -> Resolving {
         let (reach, place) = (self.reach.clone(), Arc::clone(&self.place));
         Box::pin(async move {
-            let name = name.as_str().to_owned();
             let permits = place.lookup().await.ok_or("the gate ends")?;
             // No thread can be taken from a look-up that a patient name server holds: others wait for their permits elsewhere.
-            let found = tokio::task::spawn_blocking(move || {
-                let found = (name.as_str(), 0).to_socket_addrs().map(Iterator::collect::<Vec<SocketAddr>>);
-                drop((permits, place));
-                found
-            });
-            let within: Vec<SocketAddr> = found.await??.into_iter().filter(|address| reach.allows(address.ip())).collect();
-            if within.is_empty() {
-                return Err("every address of the name is out of reach".into());
-            }
-            Ok(Box::new(within.into_iter()) as Addrs)
+            look_up(&name, |ip| reach.allows(ip), (permits, place)).await
         })
     }
 }

@@ -467,35 +467,3 @@ fn a_token_that_runs_out_ends_its_connection() {
     assert_eq!(table.closed, BTreeMap::from([(1, CloseReason::Expired)]));
     assert!(table.room.poll_timeout().is_none() && table.room.is_idle());
 }
-
-#[test]
-fn admins_put_out_rooms_are_full_and_end() {
-    let mut table = Table::new(Settings { participants: 2, rulings: 1, ..Settings::default() });
-    table.join(1, "a", FULL);
-    table.join(2, "b", FULL);
-    assert_eq!(table.join_with(3, "c", FULL, Preferences::default()), Err(RoomError::Full { most: 2 }));
-    table.join(4, "b", FULL);
-    table.forget();
-    table.room.handle_dismissal(table.now, &named("a")).unwrap();
-    table.drain(true);
-    assert_eq!(table.closed[&1], CloseReason::Dismissed);
-    assert_eq!(table.news(4)[0]["payload"]["event"], "leave");
-    let nothing = Change { add: &[], remove: &[], by: "admin" };
-    table.join(5, "d", FULL);
-    table.room.handle_capabilities(table.now, &named("b"), nothing).unwrap();
-    assert_eq!(table.room.handle_capabilities(table.now, &named("d"), nothing), Err(RoomError::Rulings { most: 1 }));
-    table.drain(true);
-    table.forget();
-    table.room.handle_end();
-    table.drain(true);
-    assert_eq!((table.closed[&4], table.closed[&5], table.got.len()), (CloseReason::RoomEnds, CloseReason::RoomEnds, 0));
-    let all = [
-        CloseReason::Dismissed,
-        CloseReason::Expired,
-        CloseReason::Misbehaved,
-        CloseReason::Replaced,
-        CloseReason::RoomEnds,
-        CloseReason::SlowReader,
-    ];
-    assert!(all.iter().all(|why| why.reason().len() <= 123));
-}
