@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use config::resolved::{Config, RemoteAgent, Transport};
 use config::secret::SystemSources;
 use config::suggest;
+use gateway::admin::client::AdminError;
 use runtime::tls::Connector;
 use serde_json::json;
 use toml_edit::{InlineTable, Item, Table, value};
@@ -133,4 +134,13 @@ fn ask(name: &str, config: &Config) -> Result<KnownAgent, Failure> {
     let remote = remote.ok_or_else(|| Failure::Failed(format!("the mount `{}` is no agent", printable(name))))?;
     let known = threads::wait(async { agent::ask(&remote.0, &SystemSources, &Connector::new()).await })?;
     known.map_err(|why| Failure::Failed(printable_lines(&format!("the agent at {} can't be added: {why}", remote.0.url))))
+}
+
+/// Failure at a gate asked as an agent; a gate that is no agent has no such path.
+fn refused(error: AdminError) -> Failure {
+    let failure = Failure::from(error);
+    if matches!(failure, Failure::NotFound(_)) {
+        return Failure::NotFound("the gate is no agent: add a section [agent] to its configuration".to_owned());
+    }
+    failure
 }

@@ -118,6 +118,17 @@ fn a_running_gate_answers_every_command() {
 }
 
 #[test]
+fn a_gate_that_is_no_agent_says_so() {
+    let home = home_with_server();
+    let gate = Gate::up(&home, &[]);
+    for command in [&["agent", "negotiate", "https://agent.example"][..], &["agent", "card"], &["agent", "drain"]] {
+        let ran = home.run(command).exits(3);
+        assert!(ran.err.contains("add a section [agent]"), "{command:?}: {}", ran.err);
+    }
+    gate.end().exits(0);
+}
+
+#[test]
 fn a_call_prints_the_result_and_a_failing_tool_is_told_apart() {
     let home = home_with_server();
     let mut gate = Gate::up(&home, &[]);

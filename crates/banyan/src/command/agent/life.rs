@@ -64,7 +64,7 @@ impl PlainTransition {
 impl OwnCard {
     pub(super) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
         let gate = gate::needed(place)?;
-        let shown: Value = threads::wait(gate.get(LIFE, &[]))?.map_err(Failure::from)?;
+        let shown: Value = threads::wait(gate.get(LIFE, &[]))?.map_err(super::refused)?;
         if self.keys {
             let none = || Failure::NotFound("the gate makes no tokens: it has no [agent.evidence] in its configuration".into());
             return output.line(&shown.get("keys").filter(|keys| !keys.is_null()).ok_or_else(none)?.to_string());
@@ -84,7 +84,7 @@ impl OwnCard {
 
 fn change(place: &Place, output: &Output, wish: &Value) -> Result<(), Failure> {
     let gate: AdminClient = gate::needed(place)?;
-    let answer = threads::wait(gate.post(LIFE, wish))?.map_err(Failure::from)?;
+    let answer = threads::wait(gate.post(LIFE, wish))?.map_err(super::refused)?;
     let shown = serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
     print(&shown, output)
 }

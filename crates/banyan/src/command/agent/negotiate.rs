@@ -35,7 +35,7 @@ impl WishedNegotiation {
         let wish = json!({
             "url": self.url, "signed": self.signed, "least_security": self.least_security, "least_assurance": self.least_assurance,
         });
-        let answer = threads::wait(gate.post(NEGOTIATION, &wish))?.map_err(Failure::from)?;
+        let answer = threads::wait(gate.post(NEGOTIATION, &wish))?.map_err(super::refused)?;
         let found: Value = serde_json::from_slice(&answer).map_err(|e| Failure::Failed(format!("the gate's answer can't be read: {e}")))?;
         if output.wants_json() {
             output.json(&found)?;
