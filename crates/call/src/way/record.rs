@@ -3,6 +3,7 @@
 //! Written explicitly, never in `Drop`: for metrics, spans, the log, and the tamper-evident record. An approved call leaves only when its
 //! intent is on the disk. Does not write the record itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -262,13 +263,13 @@ impl<'a> Record<'a> {
         if !is_call || matches!(outcome, Err(CallError::Overloaded { .. })) {
             return;
         }
-        let members = request.params.members();
-        let named = || ["name", "uri"].iter().find_map(|key| members.str(key)).unwrap_or_default();
-        let away = outcome.as_ref().err().and_then(CallError::away);
-        let given = named();
-        let aimed = self.aimed.as_ref().map(|aimed| (aimed.mount.config.name.as_str(), aimed.name.as_str()));
-        // A server that never came up has no catalog: the name is the caller's.
-        let (mount, name) = aimed.unwrap_or_else(|| away.map_or(("", &*given), |mount| (mount, behind(mount, &given))));
+        // A server that never came up has no catalog: the name is the caller's, read only then.
+        let given = if self.aimed.is_some() { Cow::default() } else { named(request) };
+        let (mount, name) = match (&self.aimed, outcome.as_ref().err().and_then(CallError::away)) {
+            (Some(aimed), _) => (aimed.mount.config.name.as_str(), aimed.name.as_str()),
+            (None, Some(mount)) => (mount, behind(mount, &given)),
+            (None, None) => ("", &*given),
+        };
         let (fate, word) = self.fate(outcome, ending);
         let call = EndedCall {
             caller: &self.back.caller.principal.name,
@@ -311,6 +312,12 @@ impl<'a> Record<'a> {
     pub fn trace(&self) -> Option<TraceContext> {
         self.trace.clone()
     }
+}
+
+/// Name of what a request asks for, as its caller spells that.
+fn named(request: &Request) -> Cow<'_, str> {
+    let members = request.params.members();
+    ["name", "uri"].iter().find_map(|key| members.str(key)).unwrap_or_default()
 }
 
 /// Name behind that of its mount, in either spelling.

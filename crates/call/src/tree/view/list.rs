@@ -39,17 +39,17 @@ impl EntryList {
         Self::of_parts(kind, [ListPart { mount: None, text: Arc::new(text) }])
     }
 
-    /// Writes the page behind the entry of a cursor as a raw array, and gives the cursor of the page after that, if any.
-    pub fn write(&self, behind: Option<&ListCursor>, out: &mut Vec<u8>) -> Option<ListCursor> {
-        self.write_page(behind, PAGE, out)
+    /// Page behind the entry of a cursor.
+    pub fn page(&self, behind: Option<&ListCursor>) -> ListPage<'_> {
+        self.page_of(behind, PAGE)
     }
 
-    fn write_page(&self, behind: Option<&ListCursor>, most: usize, out: &mut Vec<u8>) -> Option<ListCursor> {
+    fn page_of(&self, behind: Option<&ListCursor>, most: usize) -> ListPage<'_> {
         let (first, mut from) = behind.map_or((0, 0), |cursor| self.behind(cursor));
-        let (mut left, mut pieces, mut last) = (most, Vec::new(), None);
-        let mut parts = self.parts.iter().skip(first);
-        let is_cut = loop {
-            let Some(part) = parts.next() else { break false };
+        let (mut left, mut last) = (most, None);
+        let parts = self.parts.get(first..).unwrap_or_default();
+        let mut pieces = Vec::with_capacity(parts.len());
+        for part in parts {
             let to = part.text.len().min(from.saturating_add(left));
             if to > from {
                 pieces.push(part.text.piece(from, to));
@@ -57,20 +57,14 @@ impl EntryList {
                 left -= to - from;
             }
             if to < part.text.len() {
-                break true;
+                return ListPage { pieces, next: last.and_then(|(part, place)| self.cursor(part, place)) };
             }
             from = 0;
-        };
-        out.reserve(pieces.iter().map(|piece| piece.len() + 1).sum::<usize>() + 2);
-        out.push(b'[');
-        for (at, piece) in pieces.into_iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(piece);
         }
-        out.push(b']');
-        let (part, place) = last.filter(|_| is_cut)?;
+        ListPage { pieces, next: None }
+    }
+
+    fn cursor(&self, part: &ListPart, place: usize) -> Option<ListCursor> {
         Some(ListCursor { mount: part.mount.clone()?, place, name: part.text.name(self.kind, place)? })
     }
 
@@ -79,6 +73,33 @@ impl EntryList {
         let at = self.parts.partition_point(|part| part.mount.as_ref().is_some_and(|mount| *mount < cursor.mount));
         let part = self.parts.get(at).filter(|part| part.mount.as_ref() == Some(&cursor.mount));
         (at, part.map_or(0, |part| part.text.behind(self.kind, cursor)))
+    }
+}
+
+/// Entries of a list that are sent at once.
+#[derive(Debug)]
+pub struct ListPage<'a> {
+    pieces: Vec<&'a [u8]>,
+    /// Cursor of the page after, if any.
+    pub next: Option<ListCursor>,
+}
+
+impl ListPage<'_> {
+    /// Size in bytes of what [`Self::write`] adds, or one more.
+    pub fn size(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len() + 1).sum::<usize>() + 2
+    }
+
+    /// Writes the page as a raw array.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (at, piece) in self.pieces.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(piece);
+        }
+        out.push(b']');
     }
 }
 
@@ -106,10 +127,12 @@ mod tests {
     /// A page, and the cursor of the next as a client sends it.
     fn page(list: &EntryList, behind: Option<&ListCursor>, most: usize) -> (Vec<(String, String)>, Option<ListCursor>) {
         let mut out = Vec::new();
-        let next = list.write_page(behind, most, &mut out);
+        let page = list.page_of(behind, most);
+        page.write(&mut out);
+        assert!(out.len() <= page.size());
         let entries: Vec<BTreeMap<String, String>> = serde_json::from_slice(&out).unwrap();
         let entries = entries.into_iter().map(|entry| (entry["title"].clone(), entry["name"].clone())).collect();
-        (entries, next.map(|next| ListCursor::decode(Kind::Tools, &next.encode(Kind::Tools)).unwrap()))
+        (entries, page.next.map(|next| ListCursor::decode(Kind::Tools, &next.encode(Kind::Tools)).unwrap()))
     }
 
     fn rest(list: &EntryList, mut behind: Option<ListCursor>, most: usize) -> Vec<(String, String)> {
@@ -137,7 +160,9 @@ mod tests {
     #[test]
     fn a_list_of_nothing_has_one_empty_page() {
         let mut out = Vec::new();
-        assert_eq!(EntryList::of_gate(Kind::Tools, Text::join(&[])).write(None, &mut out), None);
+        let list = EntryList::of_gate(Kind::Tools, Text::join(&[]));
+        list.page(None).write(&mut out);
+        assert_eq!(list.page(None).next, None);
         assert_eq!(out, b"[]");
     }
 
@@ -147,9 +172,9 @@ mod tests {
             let entries: Vec<Bytes> = (0..size).map(|number| format!(r#"{{"name":"{number}"}}"#).into()).collect();
             let list =
                 EntryList::of_parts(Kind::Tools, [ListPart { mount: Some(Segment::nearest("a")), text: Arc::new(Text::join(&entries)) }]);
-            let (mut cursor, mut seen) = (list.write(None, &mut Vec::new()), 1);
+            let (mut cursor, mut seen) = (list.page(None).next, 1);
             while let Some(behind) = cursor {
-                (cursor, seen) = (list.write(Some(&behind), &mut Vec::new()), seen + 1);
+                (cursor, seen) = (list.page(Some(&behind)).next, seen + 1);
             }
             assert_eq!(seen, pages, "{size}");
         }
