@@ -132,12 +132,8 @@ fn fault(error: &CallError) -> Option<&'static str> {
         return Some("internal_error");
     }
     if matches!(
-        error,
-        CallError::Denied(_)
-            | CallError::Approval(_)
-            | CallError::NotApproved { .. }
-            | CallError::UnknownTool(_)
-            | CallError::UnknownRoute(_)
+        error.in_plain_terms(),
+        CallError::Denied(_) | CallError::Approval(_) | CallError::NotApproved { .. } | CallError::UnknownTool(_)
     ) {
         return Some("policy_violation");
     }

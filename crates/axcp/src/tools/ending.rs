@@ -37,7 +37,7 @@ impl ServedEnd {
                 (refused(ErrorCode::Timeout, why.into(), Bytes::new()), false)
             }
             Ok(Answer::Error(error)) => (of_server(&error), false),
-            Err(error) => (of_gate(&error, is_listed), is_before_leaving(&error)),
+            Err(error) => (of_gate(error.in_plain_terms(), is_listed), is_before_leaving(error.in_plain_terms())),
         };
         Self { end, never_left }
     }
@@ -139,6 +139,7 @@ mod tests {
             (CallError::Cancelled, 0),
         ] {
             assert_eq!(code(Err(error.clone()), false, true), wanted, "{error}");
+            assert_eq!(code(Err(error.clone().for_mesh()), false, true), wanted, "{error}, in the terms of MCP-AX");
         }
         assert_eq!(code(Err(CallError::Cancelled), true, true), 4);
         let error = Bytes::from_static(b"{\"code\":-32602,\"message\":\"bad\"}");
@@ -155,7 +156,8 @@ mod tests {
     #[test]
     fn xc_21_a_call_that_never_left_frees_its_key() {
         for error in [CallError::Late, CallError::UnknownTool("a".into()), CallError::BadParams("a".into())] {
-            assert!(ServedEnd::new(Err(error), false, true).never_left);
+            assert!(ServedEnd::new(Err(error.clone()), false, true).never_left);
+            assert!(ServedEnd::new(Err(error.for_mesh()), false, true).never_left);
         }
         assert!(ServedEnd::new(Err(CallError::NoApprover { reachable: 0, required: 1 }), false, true).never_left);
         assert!(!ServedEnd::new(Err(CallError::Cancelled), false, true).never_left);

@@ -279,14 +279,19 @@ impl CallError {
         matches!(self, Self::Unavailable { .. } | Self::Degraded(_) | Self::Upstream { .. })
     }
 
+    /// Error as a caller without MCP-AX would hear of it: undoes [`Self::for_mesh`].
+    pub fn in_plain_terms(&self) -> &Self {
+        if let Self::UnknownRoute(plain) = self { plain } else { self }
+    }
+
     /// Checks for an unknown name.
     pub fn is_unknown(&self) -> bool {
-        matches!(self, Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
+        matches!(self.in_plain_terms(), Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
     }
 
     /// Decision of the rules, if any.
     pub fn decided(&self) -> Option<RuleDecision<'_>> {
-        let (Self::Denied(by) | Self::PolicyFailed(by)) = self else { return None };
+        let (Self::Denied(by) | Self::PolicyFailed(by)) = self.in_plain_terms() else { return None };
         Some(RuleDecision { id: by.id, cause: by.cause, rules: &by.rules, owner: by.owner.as_ref() })
     }
 
