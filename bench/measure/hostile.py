@@ -120,8 +120,49 @@ def member(before, after, name="a"):
     }
 
 
+SENT = b'{"message":{"messageId":"m","role":"ROLE_USER","parts":['
+QUESTION = b'{"message":"which?","requestedSchema":{"type":"object","properties":{'
+SEND = b'{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":['
+AINP = (b'{"version":"0.1.0","msg_type":"INTENT","id":"7b2b1d0e-3c5a-4f6b-8a9c-0d1e2f3a4b5c","timestamp":1700000000000,"ttl":60000,'
+        b'"from_did":"did:key:z6MkehRgf7yJbgaGfYsdoAsKdBPE3dj2CYhowQdcjqSJgvVd","to_did":"did:web:gate.example",'
+        b'"schema":"https://ainp.dev/schemas/intents/request-service/v1","attestations":["vc:1"],'
+        b'"payload":{"@context":"https://ainp.dev/contexts/service/v1","@type":"RequestService","version":"1.0.0","semantics":{"service_type":"pay","details":')
+CLAIMS = (b'{"iss":"i","aud":["b"],"iat":1772064150,"exp":1772064450,"jti":"550e8400-e29b-41d4-a716-446655440001","exec_act":"a",'
+          b'"pred":["550e8400-e29b-41d4-a716-446655440000"]')
 AEPB = b'{"aepb_version":"1.0","agent_id":"a://b","ect_assurance_level":"L1","lifecycle":{"status":"active","version":"1.0.0"},'
 FRAMES = {
+    "a2a_served": member(SENT + b'{"data":', b"}]}}", "data") | member(SENT + b'{"text":', b"}]}}", "text")
+        | member(b'{"content":[{"type":"text","text":', b"}]}", "result") | member(b'{"name":"a","inputSchema":', b"}", "definition") | {
+        "parts": ({"parts": again(b'{"text":"b"},')}, SENT, b'{"text":"a"}]}}'),
+        "questions": ({"questions": again(QUESTION + b'"a":{"type":"string"}}}}\n'), "answers": again(SENT + b'{"text":"1"}]}}\n')}, b"", b""),
+        "fields": (KEYS | {"texts": numbered(b'"k#":{"type":"string"}', b",")}, QUESTION, b"}}}")},
+    "aepb_a2a": member(SEND + b'{"data":', b"}]}}}", "data") | member(SEND + b'{"text":"a"}],"metadata":', b"}}}", "metadata") | {
+        "parts": ({"parts": again(b'{"text":"b"},'), "files": again(b'{"url":"https://a/b"},')}, SEND, b'{"text":"a"}]}}}'),
+        "hops": ({"hops": numbered(b'"g#"', b",")}, SEND + b'{"text":"a"}],"metadata":{"io.banyan/aepb":{"hops":[', b"]}}}}}")},
+    "aepb_ainp": member(AINP, b"}}}", "details") | {"did": (STRINGS, b"did:key:z", b""), "long did": ({"ones": again(b"1"), "letters": again(b"z")}, b"did:key:z", b"")},
+    "aepb_mcp": member(CALL + b'{"name":"n","arguments":', b"}}", "arguments") | member(CALL + b'{"name":"n","_meta":', b"}}", "_meta")
+        | member(CALL + b'{"name":"n","_meta":{"io.banyan/aepb":{"residue":[{"binding":"a2a-v1","at":"meta","members":', b"}]}}}}", "residue")
+        | member(RESULT + b'{"content":', b"}}", "content"),
+    "aepb_uacp": {"json": (ITEMS, b"\x64\x08\x41\x11\x0c\x08\0\0\x02\x04\0\1\2\3\4\4\0\0\0\1[", b"1]"),
+                  "cbor": ({"arrays": again(b"\x81"), "texts": again(b"\x61a"), "maps": again(b"\xa1\0"), "ends": again(b"\xff")},
+                           b"\x64\0\4\x08\x0c\4\0\0\3\3pay\x9f", b"\xff"),
+                  "options": ({"options": again(b"\3\1t"), "empty": again(b"\3\0")}, b"\x50\0\0\0\x24\x10\0\0", b"")},
+    "controller": member(b'00{"jsonrpc":"2.0","id":1,"method":"tools/call","params":', b"}\n", "params") | member(b'01{"jsonrpc":"2.0","id":1,"result":', b"}\n", "result") | {
+        "lines": ({"requests": numbered(b'0{"jsonrpc":"2.0","id":1#,"method":"resources/read","params":{"uri":"x"}}\n'),
+                   "subscriptions": numbered(b'0{"jsonrpc":"2.0","id":1#,"method":"resources/subscribe","params":{"uri":"x:#"}}\n'),
+                   "answers": numbered(b'1{"jsonrpc":"2.0","id":1#,"result":{}}\n'), "like requests": again(b'0{"jsonrpc":"2.0","id":1,"method":"ping"}\n')}, b"0", b"")},
+    "ect": member(CLAIMS + b',"ect_ext":', b"}", "extension") | {
+        "predecessors": ({"predecessors": numbered(b'"550e8400-e29b-41d4-a716-446655#"', b",")}, CLAIMS[:-1] + b",", b"]}"),
+        "field": ({"tokens": again(b"e30.e30.AA, "), "commas": again(b","), "dots": again(b".")}, b"", b"")},
+    "inventory": {"ini": (LINES | BYTES | {"hosts": numbered(b"h# ansible_host=10.0.0.1\n"), "children": numbered(b"[g#:children]\ng\n"), "ranges": again(b"r[1:2].")}, b"\0[all]\n", b""),
+                  "yaml": (LINES | {"hosts": numbered(b"r#: {hostname: a}\n"), "flows": again(b"[{"), "aliases": numbered(b"a#: &a# [*a]\n")}, b"\1a: &a x\n", b""),
+                  "netbox": ({"devices": numbered(b'{"name":"r#","primary_ip":{"address":"10.0.0.1/24"}},')}, b'\2{"results":[', b"{}]}"),
+                  "csv": ({"rows": numbered(b"r#,ams,Cisco IOS,10.0.0.1/24\n"), "quotes": again(b'"a""b",'), "fields": again(b"a,")}, b"\3Name,Site,Platform,IP Address\n", b"")},
+    "prompt": member(b'\x01{"prompt":"network.config.add-vlan","vlan_id":"100","name":', b'}\n-\n1 default\n{"stdout":"+ vlan"}\nok', "name") | {
+        "routes": ({"routes": numbered(b'"10.#.0.0/24":[{"interfaceName":"eth0"}]', b",")}, b'\0{"src":"10.0.0.1","dst":"10.0.0.5"}\n-\n{', b"}\nInterface eth0 is down"),
+        "steps": (LINES, b'\0{"src":"10.0.0.1","dst":"10.0.0.5"}\n-\n', b"")},
+    "syslog": {"structured": ({"elements": numbered(b'[e# a="b"]'), "quotes": again(b'[e a="\\"'), "brackets": again(b"[")}, b"\0<165>1 2025-10-19T03:29:01.123Z r1 b 7 A ", b" x"),
+               "counted": ({"messages": again(b"11 <189>%A-1-B "), "digits": again(b"1")}, b"\xff", b""), "text": (STRINGS | LINES | BYTES, b"\xff<34>", b"")},
     "aepb_document": member(AEPB + b'"protocols":[{"id":"a","version":"1","endpoint":"a://b"}],"x":', b"}") | {
         "protocols": ({"protocols": numbered(b'{"id":"p#","version":"1","endpoint":"https://a/#"}', b",")}, AEPB + b'"protocols":[', b"]}"),
         "endpoint": (STRINGS, AEPB + b'"protocols":[{"id":"a","version":"1","endpoint":"https://a/', b'"}]}')},
@@ -164,6 +205,7 @@ FRAMES = {
     "envelope": member(CALL, b"}", "params") | member(CALL + b'{"_meta":', b"}}", "_meta") | member(RESULT, b"}", "result"),
     "event": {"children": (XML, b"<notification>", b"</notification>"), "attributes": (ATTRIBUTES, b"<notification><e", b"/></notification>")},
     "events": {"events": (REPEATED | LINES | BYTES, b"", b"")},
+    "frames": {"pieces": (LINES | BYTES | {"messages": again(b"Content-Length: 2\r\n\r\n{}"), "objects": again(b"{}\n")}, b"\xff", b"")},
     "gate": member(b'{"extensions":{"io.banyan/mcpax":{"aggregator_id":"g"},"x":', b'}}\n["a"]', "extension") | member(b"{}\n", b"", "ids"),
     "header": {"encoded": (STRINGS, b"=?base64?", b"?="), "schema": (SCHEMAS, b'v\n{"type":"object","properties":{', b'}}\n{"p000001":"x"}'),
                "params": (KEYS, b'v\n{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}\n{', b"}")},

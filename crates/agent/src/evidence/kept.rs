@@ -165,6 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn ids_of_a_caller_and_of_all_are_bounded() {
+        let mut kept = KeptTokens::default();
+        for number in 0..IDS {
+            assert_eq!(kept.admit_once(&(number / IDS_OF_CALLER).to_string(), &[claims(number)], NOW), Ok(()));
+        }
+        assert_eq!(kept.admit_once("0", &[claims(IDS)], NOW), Err(EctFault::Full(IDS_OF_CALLER)));
+        assert_eq!(kept.admit_once("new", &[claims(IDS)], NOW), Err(EctFault::Full(IDS)));
+        assert_eq!(kept.admit_once("new", &[claims(IDS)], NOW + 1_000), Ok(()), "expired ids make room");
+    }
+
+    #[test]
     fn tokens_of_a_caller_give_way_by_age() {
         let mut kept = KeptTokens::default();
         let text = "x".repeat(4096);

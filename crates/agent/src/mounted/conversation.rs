@@ -216,3 +216,52 @@ impl Conversation {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use agent_proto::card::AgentCard;
+    use call::tree::port::OutgoingRequest;
+    use config::resolved::Remote;
+    use config::secret::SystemSources;
+    use mcp_proto::json::Object;
+    use runtime::tls::Connector;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::mounted::steps::Steps;
+
+    const CARD: &[u8] =
+        br#"{"name":"a","supportedInterfaces":[{"url":"http://127.0.0.1:9/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[]}"#;
+
+    /// Makes the way to an agent that nobody has started.
+    fn way(limit: usize) -> (Arc<AgentWire>, Endpoint) {
+        let url = "http://127.0.0.1:9/".parse().unwrap();
+        let remote = Remote { url, headers: BTreeMap::new(), oauth: None, tls: None, insecure: true };
+        let wire = Arc::new(AgentWire::new(&remote, &SystemSources, &Connector::new(), limit).unwrap());
+        let endpoint = wire.endpoint(&AgentCard::read(CARD).unwrap()).unwrap();
+        (wire, endpoint)
+    }
+
+    #[test]
+    fn an_agent_says_four_answers_in_a_call() {
+        let (wire, endpoint) = way(1_000);
+        let mut conversation = Conversation::over(&wire, &endpoint, AgentTurn::new(wire.limit, None, None));
+        for _ in 0..HEARD {
+            assert!(conversation.hear(1_000).is_ok());
+        }
+        assert!(matches!(conversation.hear(1), Err(UpstreamError::TooLarge(4_000))));
+    }
+
+    #[tokio::test]
+    async fn withdrawals_of_a_mount_are_bounded() {
+        let ((wire, endpoint), places) = (way(1_000), Arc::new(Semaphore::new(MOST_WITHDRAWALS)));
+        let out = OutgoingRequest::plain("tools/call", Object::empty());
+        let steps = Steps::new(&out, None, &places);
+        for _ in 0..2 * MOST_WITHDRAWALS {
+            steps.withdraw(Conversation::over(&wire, &endpoint, AgentTurn::new(wire.limit, None, None)));
+        }
+        assert_eq!((places.available_permits(), Arc::strong_count(&wire)), (0, 1 + MOST_WITHDRAWALS));
+    }
+}

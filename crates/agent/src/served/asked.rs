@@ -85,3 +85,66 @@ impl AskedClient {
 fn refused(code: i64, why: &str) -> Answer {
     Answer::Error(error_object(code, why, None))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    use call::tree::back::Sink;
+    use call::words::cancel::Cancel;
+    use call::words::entered::{AboutClient, AdmittedCaller};
+    use config::secret::SystemSources;
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::served::fixtures::{call, token};
+    use crate::served::onward::Onward;
+
+    const ASK: &str = "elicitation/create";
+    static QUESTION: Bytes =
+        Bytes::from_static(br#"{"message":"which colour?","requestedSchema":{"type":"object","properties":{"colour":{"type":"string"}}}}"#);
+
+    fn back() -> Arc<Back> {
+        let config = config::parse("", Path::new("banyan.toml"), &SystemSources).unwrap();
+        let about = AboutClient { info: b"{}", capabilities: br#"{"elicitation":{}}"# };
+        let caller = Arc::new(door::known::stateless(&config, &AdmittedCaller::local(), (None, None), about));
+        Back::new(caller, Sink::None, None, Cancel::default())
+    }
+
+    fn fresh(back: &Back) -> Vec<Question> {
+        let Poll::Ready(fresh) = back.poll_questions(false, &mut Context::from_waker(Waker::noop())) else { panic!("no question") };
+        fresh
+    }
+
+    #[tokio::test]
+    async fn a_sixth_question_at_once_is_refused() {
+        let (tasks, back, mut asked) = (Tasks::default(), back(), AskedClient::default());
+        let Ok(Onward::Begun(task)) = tasks.begin(&token("ann"), "m", None, call()) else { panic!("no task") };
+        let mut answers = Vec::new();
+        for number in 0..=MOST + 1 {
+            let mut answer = Box::pin(back.ask(ASK, &QUESTION));
+            assert!((&mut answer).now_or_never().is_none());
+            asked.queue(fresh(&back), &back, &tasks, &task.id);
+            assert_eq!((&mut answer).now_or_never().is_some(), number > MOST, "question {number}");
+            answers.push(answer);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_past_its_time_counts_as_left() {
+        let (tasks, back, mut asked) = (Tasks::default(), back(), AskedClient::default());
+        let Ok(Onward::Begun(task)) = tasks.begin(&token("ann"), "m", None, call()) else { panic!("no task") };
+        let mut answer = Box::pin(back.ask(ASK, &QUESTION));
+        assert!((&mut answer).now_or_never().is_none());
+        asked.queue(fresh(&back), &back, &tasks, &task.id);
+        let open = asked.open.as_mut().unwrap();
+        assert!(open.until > Instant::now() + PATIENCE / 2);
+        open.until = Instant::now();
+        let (key, left) = asked.answered().await;
+        asked.pass_on((&key, left), &back, &tasks, &task.id);
+        let Answer::Result(result) = answer.await else { panic!("no result") };
+        assert_eq!(result.text(), LEFT.as_bytes());
+    }
+}

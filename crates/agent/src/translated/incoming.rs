@@ -58,6 +58,12 @@ impl<'a> IncomingRequest<'a> {
         if is_rpc && hop.id.as_deref().is_none_or(|raw| raw == b"null") {
             return Err(BridgeError::Malformed { at: "id", why: "a request has an id, for its answer".into() });
         }
+        for (at, raw) in [("id", &hop.id), ("progressToken", &hop.token), ("requestId", &hop.target)] {
+            if raw.as_deref().is_some_and(|raw| !is_name(raw)) {
+                let why = format!("a text of at most {LONGEST_ID} bytes or a number is expected");
+                return Err(BridgeError::Malformed { at, why: why.into() });
+            }
+        }
         let owned = |raw: &Option<Cow<'_, [u8]>>| raw.as_ref().map(|raw| raw.to_vec());
         let is_ainp = binding == BindingId::Ainp;
         let peer = hop.envelope.from.as_ref().map(|from| from.text().into_owned());
@@ -190,6 +196,11 @@ fn lossy(raw: &[u8]) -> String {
     String::from_utf8_lossy(raw).into_owned()
 }
 
+/// Checks the raw name of a request or of a report, which is kept as long as its answer lasts.
+fn is_name(raw: &[u8]) -> bool {
+    raw.len() <= LONGEST_ID && (raw == b"null" || matches!(raw.first(), Some(b'"' | b'-' | b'0'..=b'9')))
+}
+
 fn bounded(id: String) -> Result<String, ClientRefusal> {
     let text = format!("An id of the message is longer than {LONGEST_ID} bytes.");
     if id.len() > LONGEST_ID { Err(ClientRefusal::new(RefusalReason::InvalidParams, text)) } else { Ok(id) }
@@ -296,6 +307,26 @@ mod tests {
         };
         assert!(asked(r#"{"elicitation":{}}"#) && asked(r#"{"elicitation":{"form":{}}}"#));
         assert!(!asked("{}") && !asked(r#"{"elicitation":{"url":{}}}"#));
+    }
+
+    #[test]
+    fn h1_overlong_names_of_translated_requests_are_refused() {
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        for (binding, text, member) in [
+            (BindingId::A2a, SEND, r#""id":7"#),
+            (BindingId::Mcp, CALL, r#""id":7"#),
+            (BindingId::Mcp, CALL, r#""progressToken":3"#),
+            (BindingId::Mcp, cancel, r#""requestId":7"#),
+        ] {
+            let with = |raw: &str| {
+                let key = member.split_once(':').unwrap().0;
+                text.replacen(member, &format!("{key}:{raw}"), 1)
+            };
+            let is_read = |raw: &str| IncomingRequest::read(binding, with(raw).as_bytes(), None).is_ok();
+            let quoted = |length: usize| quote(&"x".repeat(length - 2));
+            assert!(is_read("-7") && is_read(&quoted(LONGEST_ID)) && !is_read(&quoted(LONGEST_ID + 1)), "{member}");
+            assert!(!is_read("true") && !is_read("[7]") && !is_read(r#"{"a":7}"#), "{member}");
+        }
     }
 
     #[test]

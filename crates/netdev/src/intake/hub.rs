@@ -301,6 +301,28 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn connections_of_an_address_and_of_all_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        for at in 0..40 {
+            let mailbox = format!("7 {}", "00".repeat(TOKEN));
+            std::fs::write(dir.path().join(format!("10.0.0.{at}@r{at}.{}", std::process::id())), mailbox).unwrap();
+        }
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let (targets, connections) = (Mutex::default(), Mutex::default());
+        let delivery = Arc::new(Delivery { dir: dir.path().to_owned(), socket, targets, connections });
+        let take = |at: u8| -> Vec<CountedStream> {
+            (0..100).filter_map(|_| CountedStream::new(&delivery, IpAddr::from([10, 0, 0, at]))).collect()
+        };
+        assert!(take(200).is_empty(), "nobody's address");
+        let one = take(0);
+        assert_eq!(one.len(), OF_ONE);
+        let others: Vec<_> = (1..40).flat_map(take).collect();
+        assert_eq!(one.len() + others.len(), CONNECTIONS);
+        drop((one, others));
+        assert!(delivery.connections.lock().unwrap().is_empty());
+    }
+
+    #[tokio::test]
     async fn devices_of_a_process_share_one_receiving_task() {
         let (dir, address) = (tempfile::tempdir().unwrap(), SocketAddr::from(([127, 0, 0, 1], 0)));
         let (one, other) = (receive(dir.path(), address, false), receive(dir.path(), address, false));
