@@ -28,7 +28,7 @@ use crate::words::node::SERVER_INFO;
 use crate::words::view_key::ViewKey;
 
 /// Time for which a stateless client may keep a list, in milliseconds. Listening clients hear of changes at once.
-const TTL_MS: u64 = 5_000;
+const TTL_MS: &str = "5000";
 
 /// Capabilities of servers that MCP names: each is answered for the gate as a whole.
 const NAMED: [&str; 8] = ["tools", "prompts", "resources", "completions", "logging", "tasks", "experimental", "extensions"];
@@ -63,7 +63,9 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
         out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{ids}}}", mcpax::SUBTREE_IDS).as_bytes());
     }
     if caller.era == Era::Stateless {
-        out.extend_from_slice(format!(",\"resultType\":\"complete\",\"ttlMs\":{TTL_MS},\"cacheScope\":\"private\"").as_bytes());
+        for member in [",\"resultType\":\"complete\",\"ttlMs\":", TTL_MS, ",\"cacheScope\":\"private\""] {
+            out.extend_from_slice(member.as_bytes());
+        }
     }
     out.push(b'}');
     Ok(Answer::Result(Bytes::from(out).into()))

@@ -45,23 +45,19 @@ impl EntryList {
     }
 
     fn page_of(&self, behind: Option<&ListCursor>, most: usize) -> ListPage<'_> {
-        let (first, mut from) = behind.map_or((0, 0), |cursor| self.behind(cursor));
-        let (mut left, mut last) = (most, None);
+        let (first, from) = behind.map_or((0, 0), |cursor| self.behind(cursor));
         let parts = self.parts.get(first..).unwrap_or_default();
-        let mut pieces = Vec::with_capacity(parts.len());
+        let (mut skipped, mut left, mut last) = (from, most, None);
+        let mut next = None;
         for part in parts {
-            let to = part.text.len().min(from.saturating_add(left));
-            if to > from {
-                pieces.push(part.text.piece(from, to));
-                last = Some((part, to - 1));
-                left -= to - from;
+            let (here, end) = (part.text.len().saturating_sub(skipped), skipped + left);
+            if here > left {
+                next = if left == 0 { last } else { Some((part, end - 1)) };
+                break;
             }
-            if to < part.text.len() {
-                return ListPage { pieces, next: last.and_then(|(part, place)| self.cursor(part, place)) };
-            }
-            from = 0;
+            (left, last, skipped) = (left - here, Some((part, part.text.len() - 1)), 0);
         }
-        ListPage { pieces, next: None }
+        ListPage { parts, from, most, next: next.and_then(|(part, place)| self.cursor(part, place)) }
     }
 
     fn cursor(&self, part: &ListPart, place: usize) -> Option<ListCursor> {
@@ -79,7 +75,10 @@ impl EntryList {
 /// Entries of a list that are sent at once.
 #[derive(Debug)]
 pub struct ListPage<'a> {
-    pieces: Vec<&'a [u8]>,
+    parts: &'a [ListPart],
+    /// Place of the first entry in the first part.
+    from: usize,
+    most: usize,
     /// Cursor of the page after, if any.
     pub next: Option<ListCursor>,
 }
@@ -87,19 +86,31 @@ pub struct ListPage<'a> {
 impl ListPage<'_> {
     /// Size in bytes of what [`Self::write`] adds, or one more.
     pub fn size(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.len() + 1).sum::<usize>() + 2
+        self.pieces().map(|piece| piece.len() + 1).sum::<usize>() + 2
     }
 
     /// Writes the page as a raw array.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(b'[');
-        for (at, piece) in self.pieces.iter().enumerate() {
+        for (at, piece) in self.pieces().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
             out.extend_from_slice(piece);
         }
         out.push(b']');
+    }
+
+    /// Entries of each server, joined.
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let (mut from, mut left) = (self.from, self.most);
+        let pieces = self.parts.iter().map_while(move |part| {
+            let to = part.text.len().min(from.saturating_add(left));
+            let piece = (left > 0).then(|| part.text.piece(from, to))?;
+            (from, left) = (0, left - (to - from));
+            Some(piece)
+        });
+        pieces.filter(|piece| !piece.is_empty())
     }
 }
 
