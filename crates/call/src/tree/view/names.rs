@@ -304,7 +304,7 @@ mod tests {
         let how = How { config: &config, key, profile: None, kind: Kind::Tools, of: |catalog| &catalog.tools };
         let names = Names::build(&listings(world), &how, before);
         let mut out = Vec::new();
-        EntryList::of_parts(Kind::Tools, names.parts(&how)).write(None, &mut out);
+        EntryList::of_parts(Kind::Tools, names.parts(&how)).page(None).write(&mut out);
         (names, String::from_utf8_lossy(&out).into_owned())
     }
 
