@@ -8,6 +8,7 @@ pub mod lookup;
 pub mod mounted;
 pub mod negotiated;
 pub mod part;
+pub mod rate;
 pub mod served;
 pub mod settings;
 pub mod translated;

@@ -20,6 +20,7 @@ use crate::evidence::notary::Notary;
 use crate::mounted::family::AgentFamily;
 use crate::negotiated::documents::CapabilityDocuments;
 use crate::negotiated::negotiation_door::NegotiationDoor;
+use crate::rate::CallerRates;
 use crate::served::agent_door::AgentDoor;
 use crate::served::capability_door::CapabilityDoor;
 use crate::served::life::KeptLife;
@@ -30,7 +31,6 @@ use crate::settings::section::AgentSection;
 use crate::translated::ancestry::ClaimsAlone;
 use crate::translated::heard::HeardMessages;
 use crate::translated::key;
-use crate::translated::rate::TranslationRates;
 
 /// Agents, for the list of parts.
 pub struct AgentPart;
@@ -115,7 +115,8 @@ impl InstalledPart for InstalledAgents {
             signed: Mutex::default(),
         };
         let documents = CapabilityDocuments::new(&self.connector);
-        let negotiations = NegotiationDoor { entrance: Arc::clone(&entrance), notary: Arc::clone(&self.notary), documents };
+        let negotiations =
+            NegotiationDoor { entrance: Arc::clone(&entrance), notary: Arc::clone(&self.notary), life: Arc::clone(&life), documents };
         let pushes = Pushes {
             entrance: Arc::clone(&entrance),
             connector: Arc::clone(&self.connector),
@@ -127,7 +128,7 @@ impl InstalledPart for InstalledAgents {
         let translations = TranslateDoor {
             agent: Arc::clone(&agent),
             ancestry: Arc::new(ClaimsAlone),
-            rates: TranslationRates::default(),
+            rates: CallerRates::default(),
             running: Arc::default(),
             key: self.key.clone(),
             heard: HeardMessages::new(clock::wall() / 1000),

@@ -65,8 +65,13 @@ pub enum EctFault {
     /// Signed with none of ES256 and EdDSA.
     #[error("the token names the algorithm {0:?}: sign with ES256 or EdDSA")]
     Algorithm(String),
+    #[error("the workflow has more than {0} tokens behind the message, which are the most that are followed: begin another workflow")]
+    Ancestry(usize),
     #[error("`aud` does not name this verifier: have a token made for it")]
     Audience,
+    /// No room for the ids of more tokens of a holder, and the seconds until ids expire.
+    #[error("the ids of too many tokens are held: come again in {0} seconds")]
+    Crowded(u64),
     #[error("the predecessors of {0} lead in a circle: a token was changed or invented")]
     Cycle(String),
     #[error("`iat` lies in the future: compare the clocks of both machines")]
@@ -81,6 +86,9 @@ pub enum EctFault {
     /// More translations under way than allowed.
     #[error("the message has passed {0} gateways, which is the most that is allowed: call its target directly")]
     Hops(usize),
+    /// A token of this verifier from the midst of a task.
+    #[error("the token {0} is of this gate and ends no task: follow the gate's last token")]
+    Inner(String),
     #[error("the key belongs to another issuer than `iss`: sign with a key of the issuer")]
     Issuer,
     #[error("no known issuer has the key {0:?}: add the issuer's keys, or sign with a key that is known")]
@@ -97,7 +105,7 @@ pub enum EctFault {
     Oversized(&'static str),
     #[error("the predecessor {0} began after its successor: compare the clocks of their machines")]
     Order(String),
-    #[error("the predecessor {0} is not known: send it along")]
+    #[error("the predecessor {0} is not known, or no longer: send it along")]
     Parent(String),
     #[error("the token {0} was seen before: make a new one for each task")]
     Replayed(String),
@@ -111,7 +119,65 @@ pub enum EctFault {
     Workflow(String),
 }
 
+/// Kind of a fault: what may be told of the fault, and to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EctFaultKind {
+    /// More tokens than there is room for.
+    Crowd,
+    /// A wrong place among the tokens of the workflow.
+    Link,
+    /// Made for another verifier.
+    Misdirected,
+    Oversized,
+    Replay,
+    /// Too early, or too late.
+    Time,
+    /// No signature of a known issuer, or no token at all.
+    Unsigned,
+}
+
+impl EctFaultKind {
+    /// Checks for a fault that tokens of known issuers alone have. Nobody else hears of one.
+    pub fn has_issuer(self) -> bool {
+        !matches!(self, Self::Oversized | Self::Unsigned)
+    }
+
+    /// Names the kind in words without text of a token.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Crowd | Self::Oversized => "too many",
+            Self::Link => "not linked to the call",
+            Self::Misdirected => "made for others",
+            Self::Replay => "replayed",
+            Self::Time => "out of time",
+            Self::Unsigned => "not signed by a known issuer",
+        }
+    }
+}
+
 impl EctFault {
+    /// Gives the kind of the fault.
+    pub fn kind(&self) -> EctFaultKind {
+        match self {
+            Self::Ancestry(_) | Self::Crowded(_) | Self::Full(_) => EctFaultKind::Crowd,
+            Self::Cycle(_) | Self::Hops(_) | Self::Inner(_) | Self::Loop(_) | Self::Order(_) | Self::Parent(_) | Self::Workflow(_) => {
+                EctFaultKind::Link
+            }
+            Self::Audience => EctFaultKind::Misdirected,
+            Self::Oversized(_) => EctFaultKind::Oversized,
+            Self::Replayed(_) => EctFaultKind::Replay,
+            Self::Early | Self::Expired | Self::Stale => EctFaultKind::Time,
+            Self::Algorithm(_)
+            | Self::Form(_)
+            | Self::Issuer
+            | Self::Key(_)
+            | Self::Level
+            | Self::Names
+            | Self::Signature
+            | Self::Type(_) => EctFaultKind::Unsigned,
+        }
+    }
+
     pub(crate) fn form(why: impl Into<String>) -> Self {
         Self::Form(why.into())
     }

@@ -1,6 +1,8 @@
 //! Signatures of Execution Context Tokens: by a key of this machine, and against the keys of known issuers. Does not fetch keys, nor
 //! follow any address in a token.
 
+use std::collections::BTreeMap;
+
 use audit::ect::claims::EctClaims;
 use audit::ect::compact::{CarriedEct, EctAlgorithm, SignedEct, signing_input};
 use audit::ect::work::WitnessedWork;
@@ -14,7 +16,7 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::keys::KeySet;
 
-/// Most keys tried for one token.
+/// Most keys of the claimed issuer that are tried for one token.
 const MOST_KEYS: usize = 8;
 
 /// An assurance level of draft -01, from the lower to the higher. The third needs a ledger's receipt and is left to its keeper.
@@ -42,7 +44,7 @@ pub struct EctSigner {
 
 /// Issuers of tokens, each with the keys that may sign for its name.
 #[derive(Default)]
-pub struct EctIssuers(Vec<(String, KeySet)>);
+pub struct EctIssuers(BTreeMap<String, Vec<KeySet>>);
 
 impl std::fmt::Debug for EctSigner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,7 +54,7 @@ impl std::fmt::Debug for EctSigner {
 
 impl std::fmt::Debug for EctIssuers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
@@ -113,7 +115,7 @@ impl EctSigner {
 impl EctIssuers {
     /// Adds an issuer.
     pub fn add(&mut self, name: &str, keys: KeySet) {
-        self.0.push((name.to_owned(), keys));
+        self.0.entry(name.to_owned()).or_default().push(keys);
     }
 
     /// Verifies a token made for a verifier with these names, of at least the level `least`, at `now` (seconds since 1970). A text with a dot is signed or
@@ -139,40 +141,40 @@ impl EctIssuers {
         self.of_issuer(&token)
     }
 
-    /// Verifies a signed text of another kind (`typ`), and gives the name of its signer with the payload.
+    /// Verifies a signed text of another kind (`typ`) with an `iss`, and gives the name of its signer with the payload.
     ///
     /// # Errors
     /// When no known issuer has signed the text.
     pub fn document(&self, text: &str, kind: &str) -> Result<(String, Vec<u8>), EctFault> {
         let token = SignedEct::of_kinds(text, &[kind])?;
-        let signer = self.signers(&token)?.first().map(|name| (*name).to_owned()).ok_or(EctFault::Signature)?;
-        Ok((signer, token.payload()?))
+        let issuer = token.claimed_issuer()?;
+        self.check_signature(&token, &issuer)?;
+        Ok((issuer, token.payload()?))
     }
 
     fn of_issuer(&self, token: &SignedEct<'_>) -> Result<EctClaims, EctFault> {
-        let signers = self.signers(token)?;
-        let claims = token.claims()?;
-        let is_issuer = signers.iter().any(|name| claims.issuer.as_deref() == Some(name));
-        if is_issuer { Ok(claims) } else { Err(EctFault::Issuer) }
+        self.check_signature(token, &token.claimed_issuer()?)?;
+        token.claims()
     }
 
-    /// Names the issuers whose key signed the token.
-    fn signers(&self, token: &SignedEct<'_>) -> Result<Vec<&str>, EctFault> {
-        let algorithm = of_library(token.algorithm);
-        let candidates = self.0.iter().flat_map(|(name, keys)| keys.candidates(Some(&token.key_id), algorithm).map(move |key| (name, key)));
-        let (mut tried, mut signers) = (0, Vec::new());
-        for (name, key) in candidates.take(MOST_KEYS) {
-            tried += 1;
-            if crypto::verify(token.signature, token.signed.as_bytes(), &key.key, algorithm).unwrap_or_default() {
-                signers.push(name.as_str());
-            }
-        }
-        match (tried, signers.is_empty()) {
-            (0, _) => Err(EctFault::Key(token.key_id.clone())),
-            (_, true) => Err(EctFault::Signature),
-            (_, false) => Ok(signers),
+    /// Checks that a key of the issuer signed the token. Without a key of the issuer, the keys of others are tried for the right words.
+    fn check_signature(&self, token: &SignedEct<'_>, issuer: &str) -> Result<(), EctFault> {
+        let own = self.0.get(issuer).into_iter().flatten();
+        match has_signed(own, token) {
+            Some(true) => Ok(()),
+            Some(false) => Err(EctFault::Signature),
+            None if has_signed(self.0.values().flatten(), token) == Some(true) => Err(EctFault::Issuer),
+            None => Err(EctFault::Key(token.key_id.clone())),
         }
     }
+}
+
+/// Tells if one of the keys signed the token; `None`: none of them is meant.
+fn has_signed<'a>(sets: impl Iterator<Item = &'a KeySet>, token: &SignedEct<'_>) -> Option<bool> {
+    let algorithm = of_library(token.algorithm);
+    let mut meant = sets.flat_map(|keys| keys.candidates(Some(&token.key_id), algorithm)).take(MOST_KEYS).peekable();
+    meant.peek()?;
+    Some(meant.any(|key| crypto::verify(token.signature, token.signed.as_bytes(), &key.key, algorithm).unwrap_or_default()))
 }
 
 fn of_library(algorithm: EctAlgorithm) -> Algorithm {

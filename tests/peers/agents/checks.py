@@ -13,7 +13,7 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
-from agents import evidence, lifecycle, negotiated, pushed, served, told, translated, workflows
+from agents import attacked, evidence, lifecycle, negotiated, pushed, served, told, translated, workflows
 from agents.liar import Liar
 from gateway import Gateway, Process, free_port
 from install import venv_bin
@@ -38,6 +38,7 @@ def run(report):
     workflows.run(report)
     translated.run(report)
     evidence.run(report)
+    attacked.run(report)
     negotiated.run(report)
     with ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory(prefix="banyan-agents-"))

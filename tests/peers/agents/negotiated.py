@@ -76,6 +76,13 @@ def negotiated(report):
         lied(report, Documents(), ask)
         record = json.loads(door.gateway.asked("ect", "show", "--json", "--config", os.path.join(door.directory, "banyan.toml")).stdout or "[]")
         report.check("AE-05: each outcome is a token in the record", len([one for one in record if one["action"] == "aepb:negotiate"]) > 9, record[:2])
+        with open(os.path.join(door.directory, "own.jwks"), "w") as file:
+            json.dump(door.public(), file)
+        issuer = f"{door.id}={os.path.join(door.directory, 'own.jwks')}"
+        held = json.loads(door.gateway.asked("ect", "export", "--issuer", issuer, "--json", "--config", os.path.join(door.directory, "banyan.toml")).stdout or "[]")
+        peers = [jwt.decode(one, options={"verify_signature": False})["ect_ext"] for one in held]
+        named = {one["banyan.peer"] for one in peers if "banyan.peer" in one}
+        report.check("AE-05: a name that nobody has signed is recorded as a claim", named == {peer.id} and any(one.get("banyan.claimed_peer") == "spiffe://p.example/peer" for one in peers), peers[:2])
 
 
 def public():
@@ -87,6 +94,7 @@ def served(report, peer):
     """The document, signed for whoever asks."""
     status, headers, raw, _ = peer.ask(DOCUMENT, headers={"Accept": "application/jwt"})
     report.equal("AE-01: who asks gets a signed document", (status, headers["Content-Type"]), (200, "application/jwt"))
+    report.equal("AE-01: caches are told of both forms", (headers["Vary"], peer.ask(DOCUMENT)[1]["Vary"]), ("accept", "accept"))
     keys = {key.key_id: key for key in jwt.PyJWKSet(peer.public()["keys"]).keys}
     head = jwt.get_unverified_header(raw.decode())
     claims = jwt.decode(raw.decode(), keys[head["kid"]], algorithms=["ES256"])
@@ -126,6 +134,10 @@ def chosen(report, agent, ask):
         code, found, told = ask(agent.url)
         choice = found.get("chosen") or {}
         report.equal(f"AE-03: {name}", (code, choice.get("peer", {}).get("id"), choice.get("priority")), (0, *wanted))
+    for status in ("draining", "retired"):
+        agent.document = document(a2a, lifecycle={"status": status, "version": "1.0.0"})
+        code, found, told = ask(agent.url)
+        report.check(f"AE-03: an agent that is {status} is not chosen", code == 1 and found["chosen"] is None and "takes no new work" in found["reason"], (found, told))
     agent.document = document(("a2a-v1", "1.0", "http://p.example/a2a", 1))
     code, found, told = ask(agent.url)
     report.check("AE-05: a document with plain text alone is a downgrade", code == 1 and found["code"] == "policy_violation" and found["chosen"] is None, (found, told))
@@ -157,6 +169,14 @@ def led(report, agent, ask):
     agent.pairs = {f"{DOCUMENT}/gateway?from=mcp-v1&to=slim-v1": {"from": "mcp-v1", "to": "slim-v1", "endpoint": f"{agent.url}/t"}}
     code, found, told = ask(agent.url)
     report.equal("AE-04: a gateway that translates is found", (code, found["code"], found["gateways"][-1]["endpoint"]), (0, None, f"{agent.url}/t"))
+    strange = [(name, "1.0", f"{agent.url}/{name}", 1) for name in ("slim-v1", "x-v1", "y-v1")]
+    agent.document = document(*strange, translation_gateways=[*(f"{other.url}/{number}" for number in range(6)), agent.url])
+    code, found, told = ask(agent.url)
+    report.equal("AE-04: the seventh gateway is asked, too", (code, found["gateways"][-1]["endpoint"]), (0, f"{agent.url}/t"))
+    forgetful = Documents()
+    forgetful.status = 404
+    first, _, _ = ask(forgetful.url), setattr(forgetful, "status", 200), setattr(forgetful, "document", agent.document)
+    report.equal("AE-03: an answer without a document counts for a minute", (first[0], ask(forgetful.url)[0], len(forgetful.heard)), (1, 1, 1))
 
 
 def lied(report, agent, ask):

@@ -15,7 +15,7 @@ const LATEST: u64 = 253_402_300_799;
 const LONGEST_ADDRESS: usize = 2048;
 
 /// State of an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LifecycleStatus {
     #[default]
     Active,

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use super::constraints::{AssuranceLevel, ProtocolSecurity};
 use super::document::{CapabilityDocument, OfferedProtocol};
+use super::lifecycle::LifecycleStatus;
 
 /// A side of a negotiation: its offers, and its demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +14,14 @@ pub struct NegotiatingParty {
     pub assurance: AssuranceLevel,
     pub least_security: ProtocolSecurity,
     pub least_assurance: AssuranceLevel,
+    pub status: LifecycleStatus,
 }
 
 impl NegotiatingParty {
     /// Makes the side of a document. Documents name no demands, so those are the least.
     pub fn new(document: &CapabilityDocument) -> Self {
-        let (protocols, assurance) = (document.protocols.clone(), document.assurance);
-        Self { protocols, assurance, least_security: ProtocolSecurity::Plain, least_assurance: AssuranceLevel::L1 }
+        let (protocols, assurance, status) = (document.protocols.clone(), document.assurance, document.lifecycle.status);
+        Self { protocols, assurance, least_security: ProtocolSecurity::Plain, least_assurance: AssuranceLevel::L1, status }
     }
 }
 
@@ -69,6 +71,8 @@ pub enum ProtocolRejection {
     TooWeak(ProtocolSecurity, ProtocolSecurity),
     #[error("the evidence of a side is {}, and {} is demanded", .0.name(), .1.name())]
     LittleAssurance(AssuranceLevel, AssuranceLevel),
+    #[error("a side is {}, and takes no new work", .0.name())]
+    NoNewWork(LifecycleStatus),
     #[error("another protocol is preferred")]
     LessPreferred,
 }
@@ -84,13 +88,19 @@ pub enum NoProtocol {
     TooWeak(ProtocolSecurity),
     #[error("the evidence of a side is below {}, which is the least that is allowed", .0.name())]
     LittleAssurance(AssuranceLevel),
+    /// The document is refused: a gateway would lead to the same agent.
+    #[error("a side is {}, and takes no new work", .0.name())]
+    NoNewWork(LifecycleStatus),
 }
 
 /// Chooses a protocol between this side and a peer.
 pub fn negotiate(own: &NegotiatingParty, peer: &NegotiatingParty) -> Negotiation {
     let least = own.least_security.max(peer.least_security);
     let assurance = (own.assurance.min(peer.assurance), own.least_assurance.max(peer.least_assurance));
-    let judge = |one: &OfferedProtocol, other: &OfferedProtocol| fits(one, other, least, assurance);
+    let ending = [own.status, peer.status].into_iter().filter(|status| !status.takes_work()).max();
+    let judge = |one: &OfferedProtocol, other: &OfferedProtocol| {
+        fits(one, other, least, assurance).or_else(|| ending.map(ProtocolRejection::NoNewWork))
+    };
     let pairs = own.protocols.iter().flat_map(|ours| peer.protocols.iter().map(move |theirs| (ours, theirs)));
     let fitting = pairs.filter(|(ours, theirs)| judge(ours, theirs).is_none());
     let best = fitting.min_by_key(|(ours, theirs)| rank(ours, theirs));
@@ -112,7 +122,9 @@ pub fn negotiate(own: &NegotiatingParty, peer: &NegotiatingParty) -> Negotiation
     });
     let is_weak = |party: &NegotiatingParty| party.protocols.iter().all(|one| one.security < least);
     let chosen = chosen.ok_or_else(|| {
-        if assurance.0 < assurance.1 {
+        if let Some(status) = ending {
+            NoProtocol::NoNewWork(status)
+        } else if assurance.0 < assurance.1 {
             NoProtocol::LittleAssurance(assurance.1)
         } else if is_weak(own) || is_weak(peer) || rejected.iter().any(|one| matches!(one.reason, ProtocolRejection::TooWeak(..))) {
             NoProtocol::TooWeak(least)

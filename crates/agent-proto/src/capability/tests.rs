@@ -86,7 +86,7 @@ fn ae_16_the_stricter_of_two_constraints_counts() {
 
 fn party(protocols: Vec<OfferedProtocol>) -> NegotiatingParty {
     let (assurance, least_assurance) = (AssuranceLevel::L2, AssuranceLevel::L1);
-    NegotiatingParty { protocols, assurance, least_security: ProtocolSecurity::Tls13, least_assurance }
+    NegotiatingParty { protocols, assurance, least_security: ProtocolSecurity::Tls13, least_assurance, status: LifecycleStatus::Active }
 }
 
 fn offered(id: &str, version: &str, endpoint: &str, priority: u32) -> OfferedProtocol {
@@ -128,6 +128,20 @@ fn ae_05_only_weaker_protocols_are_a_downgrade() {
     assert_eq!(negotiate(&own, &strange).chosen, Err(NoProtocol::NotShared));
     let evidence = NegotiatingParty { least_assurance: AssuranceLevel::L3, ..party(own.protocols.clone()) };
     assert_eq!(negotiate(&own, &evidence).chosen, Err(NoProtocol::LittleAssurance(AssuranceLevel::L3)));
+}
+
+#[test]
+fn ae_03_no_agent_at_its_end_is_chosen() {
+    let offers = || party(vec![offered("a2a-v1", "1.0", "https://a/1", 10)]);
+    for status in LifecycleStatus::ALL {
+        let ending = NegotiatingParty { status, ..offers() };
+        let expected = if status.takes_work() { Ok(()) } else { Err(NoProtocol::NoNewWork(status)) };
+        for (own, peer) in [(offers(), ending.clone()), (ending, offers())] {
+            let outcome = negotiate(&own, &peer);
+            assert_eq!(outcome.chosen.map(drop), expected, "{}", status.name());
+            assert_eq!(outcome.rejected.len(), if expected.is_ok() { 0 } else { 2 });
+        }
+    }
 }
 
 fn protocols(side: &'static str) -> impl Strategy<Value = Vec<OfferedProtocol>> {

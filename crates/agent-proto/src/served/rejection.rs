@@ -19,6 +19,8 @@ pub enum RefusalReason {
     Evidence,
     InvalidParams,
     MethodNotFound,
+    /// The caller has sent too many tokens, and comes again after this many seconds.
+    Paced(u64),
     PushNotificationNotSupported,
     TaskNotCancelable,
     TaskNotFound,
@@ -36,6 +38,7 @@ impl RefusalReason {
             Self::Evidence => (-32000, 403, "PERMISSION_DENIED", "EVIDENCE_REFUSED"),
             Self::InvalidParams => (-32602, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
             Self::MethodNotFound => (-32601, 404, "UNIMPLEMENTED", "METHOD_NOT_FOUND"),
+            Self::Paced(_) => (-32000, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_TOKENS"),
             Self::PushNotificationNotSupported => (-32003, 400, "UNIMPLEMENTED", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
             Self::TaskNotCancelable => (-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE"),
             Self::TaskNotFound => (-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND"),
@@ -49,6 +52,11 @@ impl ClientRefusal {
     /// Makes a refusal.
     pub fn new(kind: RefusalReason, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+
+    /// Seconds after which tokens of the caller are taken again, where too many were sent.
+    pub fn wait(&self) -> Option<u64> {
+        if let RefusalReason::Paced(wait) = self.kind { Some(wait) } else { None }
     }
 
     /// Writes the `error` of a JSON-RPC response.

@@ -9,6 +9,7 @@ use audit::ect::compact::carried;
 use audit::ect::graph::EctGraph;
 use audit::ect::lineage::{EctLineage, MOST_ANCESTRY};
 use audit::ect::spelled_hash;
+use banyan_model::Principal;
 use http::HeaderMap;
 
 use crate::evidence::kept::KeptToken;
@@ -16,9 +17,9 @@ use crate::evidence::notary::{EvidenceTerms, Notary, seconds};
 
 /// Field with tokens.
 pub const FIELD: &str = "execution-context";
-/// Most tokens of a message, and their bytes.
-const MOST: usize = 32;
-const MOST_BYTES: usize = 24 << 10;
+/// Most tokens of a message or an answer, and their bytes.
+pub(super) const MOST: usize = 32;
+pub(super) const MOST_BYTES: usize = 24 << 10;
 
 /// Evidence of a message.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub enum EvidenceRefusal {
     Missing,
     /// The message is in a circle, or too far from its beginning: its tokens hold.
     Astray(EctFault, Box<ArrivedEvidence>),
+    /// Too many messages of the caller were refused, and nothing is read for this many seconds.
+    Paced(u64),
     /// The gate can't sign.
     Unable(String),
 }
@@ -56,20 +59,31 @@ impl Notary {
         &self,
         headers: &HeaderMap,
         (body, source): (&[u8], &'static str),
-        caller: &str,
+        caller: &Principal,
     ) -> Result<Option<ArrivedEvidence>, EvidenceRefusal> {
         let Some(terms) = self.terms().map_err(EvidenceRefusal::Unable)? else { return Ok(None) };
-        let lines: Option<Vec<&str>> = headers.get_all(FIELD).iter().map(|line| line.to_str().ok()).collect();
-        let lines = lines.ok_or_else(|| EctFault::Form("`Execution-Context` is no text".into()))?;
-        if lines.iter().map(|line| line.len()).sum::<usize>() > MOST_BYTES {
-            return Err(EctFault::Oversized("24576 bytes in `Execution-Context`").into());
-        }
-        let texts = carried(lines)?;
-        if texts.is_empty() && terms.evidence.is_required {
+        if !headers.contains_key(FIELD) && terms.evidence.is_required {
             return Err(EvidenceRefusal::Missing);
         }
-        if texts.len() > MOST {
-            return Err(EctFault::Oversized("32 tokens in `Execution-Context`").into());
+        if let Some(pause) = self.pause(caller).filter(|_| headers.contains_key(FIELD)) {
+            return Err(EvidenceRefusal::Paced(pause.as_secs().saturating_add(1)));
+        }
+        self.judged(terms, headers, (body, source), caller).map(Some).inspect_err(|refusal| match refusal {
+            EvidenceRefusal::Untrue(_) | EvidenceRefusal::Astray(..) => self.count_refusal(caller),
+            EvidenceRefusal::Missing | EvidenceRefusal::Paced(_) | EvidenceRefusal::Unable(_) => {}
+        })
+    }
+
+    fn judged(
+        &self,
+        terms: Arc<EvidenceTerms>,
+        headers: &HeaderMap,
+        (body, source): (&[u8], &'static str),
+        caller: &Principal,
+    ) -> Result<ArrivedEvidence, EvidenceRefusal> {
+        let texts = texts(headers)?;
+        if texts.is_empty() && terms.evidence.is_required {
+            return Err(EvidenceRefusal::Missing);
         }
         let brought = self.verified(&terms, &texts, caller)?;
         let tokens = self.traced(&brought, caller)?;
@@ -77,21 +91,22 @@ impl Notary {
         let lineage = EctLineage::of_graph(&graph)?;
         let now = seconds();
         lineage.leaves.iter().try_for_each(|leaf| leaf.judge(&terms.names(), now))?;
+        lineage.ends(&terms.agent)?;
         let ancestry = graph.ordered().filter_map(|claims| tokens.get(&claims.id).cloned()).collect();
         let (passed, input) = (lineage.pass(&terms.agent, terms.evidence.hops), spelled_hash(body));
         let arrived = ArrivedEvidence { terms, lineage, ancestry, brought, input, source };
         match passed {
-            Ok(()) => Ok(Some(arrived)),
+            Ok(()) => Ok(arrived),
             Err(fault) => Err(EvidenceRefusal::Astray(fault, Box::new(arrived))),
         }
     }
 
     /// Verifies signatures. An id that is known for another text is no id.
-    fn verified(&self, terms: &EvidenceTerms, texts: &[&str], caller: &str) -> Result<Vec<KeptToken>, EctFault> {
+    fn verified(&self, terms: &EvidenceTerms, texts: &[&str], caller: &Principal) -> Result<Vec<KeptToken>, EctFault> {
         let mut verified = Vec::with_capacity(texts.len());
         for text in texts {
             let token = KeptToken::new(terms.issuers.signed(text)?, text);
-            if self.kept().find(caller, &token.claims.id).is_some_and(|known| known.text != token.text) {
+            if self.kept().has_other(caller, &token) {
                 return Err(EctFault::Replayed(token.claims.id.clone()));
             }
             verified.push(token);
@@ -100,7 +115,7 @@ impl Notary {
     }
 
     /// Adds the predecessors of tokens that earlier messages of the caller brought.
-    fn traced(&self, brought: &[KeptToken], caller: &str) -> Result<BTreeMap<String, KeptToken>, EctFault> {
+    fn traced(&self, brought: &[KeptToken], caller: &Principal) -> Result<BTreeMap<String, KeptToken>, EctFault> {
         let mut tokens = BTreeMap::new();
         for token in brought {
             if tokens.insert(token.claims.id.clone(), token.clone()).is_some() {
@@ -114,7 +129,7 @@ impl Notary {
                 continue;
             }
             if tokens.len() >= MOST_ANCESTRY {
-                return Err(EctFault::Oversized("256 tokens in its ancestry"));
+                return Err(EctFault::Ancestry(MOST_ANCESTRY));
             }
             let known = kept.find(caller, &id).ok_or(EctFault::Parent(id.clone()))?;
             next.extend(known.claims.parents.iter().cloned());
@@ -123,17 +138,31 @@ impl Notary {
         Ok(tokens)
     }
 
-    /// Takes the tokens of a message that begins or goes on with a task, and keeps them.
+    /// Takes the tokens of a message that begins or goes on with a task, or that leaves an error, and keeps them.
     ///
     /// # Errors
-    /// When a token without a successor has come before.
-    pub fn admit(&self, arrived: &ArrivedEvidence, caller: &str) -> Result<(), ClientRefusal> {
-        self.admit_once(caller, &arrived.lineage.leaves).map_err(|fault| EvidenceRefusal::Untrue(fault).client())?;
-        arrived.brought.iter().filter(|token| self.kept().find(caller, &token.claims.id).is_none()).for_each(|token| {
-            self.keep(caller, token);
-        });
+    /// When a token without a successor has come before, or the caller has too many.
+    pub fn admit(&self, arrived: &ArrivedEvidence, caller: &Principal) -> Result<(), ClientRefusal> {
+        self.admit_once(caller, &arrived.lineage.leaves).map_err(|fault| {
+            let refusal = EvidenceRefusal::Untrue(fault);
+            self.count_refusal(caller);
+            refusal.log(&caller.name);
+            refusal.client()
+        })?;
+        arrived.brought.iter().for_each(|token| self.keep(caller, token));
         Ok(())
     }
+}
+
+/// Splits the field into tokens, within its bounds.
+fn texts(headers: &HeaderMap) -> Result<Vec<&str>, EctFault> {
+    let lines: Option<Vec<&str>> = headers.get_all(FIELD).iter().map(|line| line.to_str().ok()).collect();
+    let lines = lines.ok_or_else(|| EctFault::Form("`Execution-Context` is no text".into()))?;
+    if lines.iter().map(|line| line.len()).sum::<usize>() > MOST_BYTES {
+        return Err(EctFault::Oversized("24576 bytes in `Execution-Context`"));
+    }
+    let texts = carried(lines)?;
+    if texts.len() > MOST { Err(EctFault::Oversized("32 tokens in `Execution-Context`")) } else { Ok(texts) }
 }
 
 impl From<EctFault> for EvidenceRefusal {
@@ -147,10 +176,19 @@ impl EvidenceRefusal {
     pub fn client(&self) -> ClientRefusal {
         let refused = |text: String| ClientRefusal::new(RefusalReason::Evidence, text);
         match self {
-            Self::Untrue(fault) if is_open(fault) => refused(format!("The tokens in `Execution-Context` do not hold: {fault}.")),
+            Self::Untrue(fault @ EctFault::Crowded(wait)) => {
+                ClientRefusal::new(RefusalReason::Paced(*wait), format!("The tokens in `Execution-Context` are not taken: {fault}."))
+            }
+            Self::Untrue(fault) if fault.kind().has_issuer() => {
+                refused(format!("The tokens in `Execution-Context` do not hold: {fault}."))
+            }
             Self::Untrue(_) => refused(
                 "The tokens in `Execution-Context` do not hold: send signed tokens of issuers that this gate knows, or leave the field out."
                     .into(),
+            ),
+            Self::Paced(wait) => ClientRefusal::new(
+                RefusalReason::Paced(*wait),
+                format!("Too many messages of this caller were refused for their tokens: come again in {wait} seconds, with tokens that hold."),
             ),
             Self::Missing => refused("This gate takes messages with a token in `Execution-Context` alone: sign one for each task.".into()),
             Self::Astray(fault, _) => refused(format!("The message may not go on: {fault}.")),
@@ -162,35 +200,9 @@ impl EvidenceRefusal {
     pub fn log(&self, caller: &str) {
         match self {
             Self::Untrue(fault) | Self::Astray(fault, _) => tracing::warn!(caller, %fault, "a message was refused for its tokens"),
+            Self::Paced(_) => tracing::debug!(caller, "a message was refused unread, after many with tokens that do not hold"),
             Self::Missing => tracing::debug!(caller, "a message without a token was refused"),
             Self::Unable(why) => tracing::error!(why, "the gate can't sign tokens"),
         }
-    }
-}
-
-/// Checks for a fault that only tokens of known issuers have.
-fn is_open(fault: &EctFault) -> bool {
-    match fault {
-        EctFault::Audience
-        | EctFault::Cycle(_)
-        | EctFault::Early
-        | EctFault::Expired
-        | EctFault::Full(_)
-        | EctFault::Hops(_)
-        | EctFault::Loop(_)
-        | EctFault::Order(_)
-        | EctFault::Parent(_)
-        | EctFault::Replayed(_)
-        | EctFault::Stale
-        | EctFault::Workflow(_) => true,
-        EctFault::Algorithm(_)
-        | EctFault::Form(_)
-        | EctFault::Issuer
-        | EctFault::Key(_)
-        | EctFault::Level
-        | EctFault::Names
-        | EctFault::Oversized(_)
-        | EctFault::Signature
-        | EctFault::Type(_) => false,
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use audit::ect::EctFault;
 use audit::ect::claims::EctClaims;
-use audit::ect::replay::EctReplays;
+use audit::ect::compact::signed_part;
+use audit::ect::replay::{EctMark, EctReplays, mark};
+use banyan_model::Principal;
 
 /// Most bytes of tokens of a caller, and those of all.
 const BYTES_OF_CALLER: usize = 512 << 10;
 const BYTES: usize = 16 << 20;
-/// Most taken ids of a caller, and those of all.
-const IDS_OF_CALLER: usize = 1 << 14;
+/// Most taken ids of all callers.
 const IDS: usize = 1 << 17;
 /// Bytes of a kept token beside its text: claims, and places in lists.
 const BESIDE: usize = 512;
@@ -29,6 +30,11 @@ impl KeptToken {
         Self { claims: Arc::new(claims), text: text.into() }
     }
 
+    /// Checks for the same token, by the text that was signed: one text may have two signatures that hold.
+    pub fn is(&self, text: &str) -> bool {
+        signed_part(&self.text) == signed_part(text)
+    }
+
     fn size(&self) -> usize {
         // The claims hold about as much as the text that they were read from.
         2 * self.text.len() + BESIDE
@@ -38,93 +44,96 @@ impl KeptToken {
 /// Tokens and taken ids of all callers.
 #[derive(Debug)]
 pub struct KeptTokens {
-    callers: HashMap<String, CallerTokens>,
+    callers: HashMap<Principal, CallerTokens>,
     bytes: usize,
+    /// Kept tokens by issuer and id, each with the number of callers that have it.
+    known: HashMap<EctMark, (KeptToken, usize)>,
     taken: EctReplays,
 }
 
-/// Tokens and taken ids of one caller.
-#[derive(Debug)]
+/// Tokens of one caller.
+#[derive(Debug, Default)]
 struct CallerTokens {
     tokens: BTreeMap<String, KeptToken>,
     /// Ids, the oldest first.
     order: VecDeque<String>,
     bytes: usize,
-    taken: EctReplays,
 }
 
 impl Default for KeptTokens {
     fn default() -> Self {
-        Self { callers: HashMap::new(), bytes: 0, taken: EctReplays::new(IDS) }
-    }
-}
-
-impl Default for CallerTokens {
-    fn default() -> Self {
-        Self { tokens: BTreeMap::new(), order: VecDeque::new(), bytes: 0, taken: EctReplays::new(IDS_OF_CALLER) }
-    }
-}
-
-impl CallerTokens {
-    /// Drops the oldest token; gives the bytes.
-    fn drop_oldest(&mut self) -> usize {
-        let Some(oldest) = self.order.pop_front().and_then(|id| self.tokens.remove(&id)) else { return 0 };
-        self.bytes -= oldest.size();
-        oldest.size()
+        Self { callers: HashMap::new(), bytes: 0, known: HashMap::new(), taken: EctReplays::new(IDS) }
     }
 }
 
 impl KeptTokens {
     /// Finds a token of `caller`. Tokens of others stay unknown.
-    pub fn find(&self, caller: &str, id: &str) -> Option<&KeptToken> {
+    pub fn find(&self, caller: &Principal, id: &str) -> Option<&KeptToken> {
         self.callers.get(caller)?.tokens.get(id)
     }
 
-    /// Takes the ids of tokens, each once, whoever sends them.
-    ///
-    /// # Errors
-    /// When an id was taken before, or the memory of the caller or of all is full.
-    pub fn admit_once(&mut self, caller: &str, tokens: &[EctClaims], now: u64) -> Result<(), EctFault> {
-        self.forget(now);
-        let own = self.callers.entry(caller.to_owned()).or_default();
-        tokens.iter().try_for_each(|claims| own.taken.admit(claims, now).and_then(|()| self.taken.admit(claims, now)))
+    /// Checks for another token under the id of this one: among those of `caller`, or of the same issuer among those of all.
+    pub fn has_other(&self, caller: &Principal, token: &KeptToken) -> bool {
+        let own = self.find(caller, &token.claims.id);
+        let known = self.known.get(&mark(&token.claims)).map(|(known, _)| known);
+        own.into_iter().chain(known).any(|known| !known.is(&token.text))
     }
 
-    /// Keeps a token for `caller`. The oldest of the same caller gives way, or where all have too much, that of the largest.
-    pub fn keep(&mut self, caller: &str, token: KeptToken) {
-        let own = self.callers.entry(caller.to_owned()).or_default();
-        if own.tokens.contains_key(&token.claims.id) {
-            return;
+    /// Takes the ids of tokens, each once, whoever sends them: all, or none.
+    ///
+    /// # Errors
+    /// When an id was taken before, or the caller has its share.
+    pub fn admit_once(&mut self, caller: &Principal, tokens: &[EctClaims], now: u64) -> Result<(), EctFault> {
+        self.taken.admit(&caller.to_string(), tokens, now)
+    }
+
+    /// Keeps a token for `caller`, and tells if nobody had it before. The oldest of the same caller gives way, or where all have too much,
+    /// that of the largest.
+    pub fn keep(&mut self, caller: &Principal, token: KeptToken) -> bool {
+        if self.find(caller, &token.claims.id).is_some() {
+            return false;
         }
+        let own = self.callers.entry(caller.clone()).or_default();
         let (id, size) = (token.claims.id.clone(), token.size());
+        let (_, count) = self.known.entry(mark(&token.claims)).or_insert_with(|| (token.clone(), 0));
+        *count += 1;
+        let is_new = *count == 1;
         own.order.push_back(id.clone());
         own.tokens.insert(id, token);
         own.bytes += size;
         self.bytes += size;
-        while own.bytes > BYTES_OF_CALLER {
-            self.bytes -= own.drop_oldest();
+        while self.callers.get(caller).is_some_and(|own| own.bytes > BYTES_OF_CALLER) {
+            self.drop_oldest(caller);
         }
         while self.bytes > BYTES {
-            let Some(largest) = self.callers.values_mut().max_by_key(|own| own.bytes) else { return };
-            self.bytes -= largest.drop_oldest();
+            let Some(largest) = self.callers.iter().max_by_key(|(_, own)| own.bytes).map(|(caller, _)| caller.clone()) else { break };
+            self.drop_oldest(&largest);
         }
+        is_new
     }
 
-    /// Drops callers without a token and without a live id, once there are many.
-    fn forget(&mut self, now: u64) {
-        if self.callers.len() < 1024 {
-            return;
+    /// Drops the oldest token of a caller, and the caller with the last one.
+    fn drop_oldest(&mut self, caller: &Principal) {
+        let Some(own) = self.callers.get_mut(caller) else { return };
+        if let Some(oldest) = own.order.pop_front().and_then(|id| own.tokens.remove(&id)) {
+            own.bytes -= oldest.size();
+            self.bytes -= oldest.size();
+            let place = mark(&oldest.claims);
+            match self.known.get_mut(&place) {
+                Some((_, count)) if *count > 1 => *count -= 1,
+                Some(_) | None => drop(self.known.remove(&place)),
+            }
         }
-        self.callers.retain(|_, own| {
-            own.taken.expire(now);
-            !own.tokens.is_empty() || own.taken.count() > 0
-        });
+        if own.order.is_empty() {
+            self.callers.remove(caller);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use audit::ect::EctDraft;
+    use banyan_model::PrincipalKind;
 
     use super::*;
 
@@ -147,21 +156,49 @@ mod tests {
         }
     }
 
+    fn named(name: &str) -> Principal {
+        Principal::new(PrincipalKind::Token, name)
+    }
+
     fn is_summed(kept: &KeptTokens) -> bool {
         let own = |own: &CallerTokens| {
             own.tokens.values().map(KeptToken::size).sum::<usize>() == own.bytes && own.order.len() == own.tokens.len()
         };
-        kept.callers.values().all(own) && kept.callers.values().map(|own| own.bytes).sum::<usize>() == kept.bytes
+        let counts = kept.known.values().map(|(_, count)| count).sum::<usize>();
+        counts == kept.callers.values().map(|own| own.tokens.len()).sum::<usize>()
+            && kept.callers.values().all(own)
+            && kept.callers.values().map(|own| own.bytes).sum::<usize>() == kept.bytes
     }
 
     #[test]
     fn an_id_is_taken_once_by_whomever() {
         let mut kept = KeptTokens::default();
-        assert_eq!(kept.admit_once("alice", &[claims(1)], NOW), Ok(()));
+        assert_eq!(kept.admit_once(&named("alice"), &[claims(1)], NOW), Ok(()));
         for caller in ["alice", "bob"] {
-            assert_eq!(kept.admit_once(caller, &[claims(1)], NOW), Err(EctFault::Replayed("1".into())), "{caller}");
+            assert_eq!(kept.admit_once(&named(caller), &[claims(1)], NOW), Err(EctFault::Replayed("1".into())), "{caller}");
         }
-        assert_eq!(kept.admit_once("bob", &[claims(2)], NOW), Ok(()));
+        assert_eq!(kept.admit_once(&named("bob"), &[claims(2)], NOW), Ok(()));
+    }
+
+    #[test]
+    fn callers_of_two_kinds_share_no_token() {
+        let mut kept = KeptTokens::default();
+        kept.keep(&named("alice"), KeptToken::new(claims(1), "a.b.c"));
+        assert!(kept.find(&Principal::new(PrincipalKind::Certificate, "alice"), "1").is_none());
+    }
+
+    #[test]
+    fn an_id_of_an_issuer_has_one_text_everywhere() {
+        let mut kept = KeptTokens::default();
+        let token = |text: &str| KeptToken::new(claims(1), text);
+        assert!(kept.keep(&named("alice"), token("a.b.c")) && !kept.keep(&named("alice"), token("a.b.c")));
+        for caller in ["alice", "bob"].map(named) {
+            assert!(kept.has_other(&caller, &token("a.x.c")), "{caller}");
+            assert!(!kept.has_other(&caller, &token("a.b.d")), "{caller}: the twin of a signature");
+        }
+        let of_other = EctClaims { issuer: Some("other".into()), ..claims(1) };
+        assert!(!kept.has_other(&named("bob"), &KeptToken::new(of_other.clone(), "a.x.c")));
+        assert!(kept.has_other(&named("alice"), &KeptToken::new(of_other, "a.x.c")));
     }
 
     #[test]
@@ -179,13 +216,17 @@ mod tests {
     fn tokens_of_a_caller_give_way_by_age() {
         let mut kept = KeptTokens::default();
         let text = "x".repeat(4096);
-        kept.keep("bob", KeptToken::new(claims(0), &text));
+        kept.keep(&named("bob"), KeptToken::new(claims(0), &text));
         for number in 0..1000 {
-            kept.keep("alice", KeptToken::new(claims(number), &text));
+            kept.keep(&named("alice"), KeptToken::new(claims(number), &text));
         }
-        assert!(is_summed(&kept) && kept.callers["alice"].bytes <= BYTES_OF_CALLER);
-        assert!(kept.find("alice", "999").is_some() && kept.find("alice", "0").is_none() && kept.find("bob", "0").is_some());
-        assert!(kept.find("bob", "999").is_none(), "tokens of others stay unknown");
+        assert!(is_summed(&kept) && kept.callers[&named("alice")].bytes <= BYTES_OF_CALLER);
+        assert!(
+            kept.find(&named("alice"), "999").is_some()
+                && kept.find(&named("alice"), "0").is_none()
+                && kept.find(&named("bob"), "0").is_some()
+        );
+        assert!(kept.find(&named("bob"), "999").is_none(), "tokens of others stay unknown");
     }
 
     #[test]
@@ -193,7 +234,7 @@ mod tests {
         let mut kept = KeptTokens::default();
         let text = "x".repeat(16 << 10);
         for number in 0..2000 {
-            kept.keep(&(number % 100).to_string(), KeptToken::new(claims(number), &text));
+            kept.keep(&named(&(number % 100).to_string()), KeptToken::new(claims(number), &text));
         }
         assert!(is_summed(&kept) && kept.bytes <= BYTES && kept.bytes > BYTES / 2);
     }

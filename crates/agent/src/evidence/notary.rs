@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use audit::ect::EctFault;
 use audit::ect::claims::EctClaims;
 use audit::ect::work::WitnessedWork;
 use audit::record::{Changed, Record, Text};
+use banyan_model::Principal;
 use config::resolved::Config;
 use door::entrance::Entrance;
 use runtime::whole::{create, make_dirs};
@@ -16,11 +18,14 @@ use trust::keys::KeySet;
 use url::Url;
 
 use crate::evidence::kept::{KeptToken, KeptTokens};
+use crate::rate::CallerRates;
 use crate::settings::evidence::EvidenceSettings;
 use crate::settings::section::AgentSettings;
 
 /// Seconds until a token of this gate expires.
 const LIFETIME: u64 = 600;
+/// Messages of a caller that are refused for their tokens in a minute, before those that follow are refused unread.
+const REFUSALS: u32 = 120;
 /// Kind of the entries of the record with a token.
 pub const RECORDED: &str = "ect";
 
@@ -31,6 +36,7 @@ pub struct Notary {
     signer: Mutex<Option<Arc<EctSigner>>>,
     terms: Mutex<Option<Arc<EvidenceTerms>>>,
     kept: Mutex<KeptTokens>,
+    refusals: CallerRates,
 }
 
 /// Terms of the configuration in force, with the keys.
@@ -75,7 +81,8 @@ impl Notary {
     /// Makes the notary of the gate `id`. Reads no key before one is needed.
     pub fn new(entrance: &Arc<Entrance>, state: Option<&PathBuf>, id: &str) -> Self {
         let file = state.map(|state| state.join("agents").join(format!("{id}.ect.pem")));
-        Self { entrance: Arc::clone(entrance), file, signer: Mutex::default(), terms: Mutex::default(), kept: Mutex::default() }
+        let (entrance, refusals) = (Arc::clone(entrance), CallerRates::default());
+        Self { entrance, file, signer: Mutex::default(), terms: Mutex::default(), kept: Mutex::default(), refusals }
     }
 
     /// Terms in force; `None`: the gate makes and takes no tokens.
@@ -134,7 +141,12 @@ impl Notary {
     }
 
     /// Makes a token, and keeps it for `caller` and in the record.
-    pub fn make(&self, terms: &EvidenceTerms, caller: &str, new: &NewToken<'_>) -> Option<KeptToken> {
+    pub fn make(&self, terms: &EvidenceTerms, caller: &Principal, new: &NewToken<'_>) -> Option<KeptToken> {
+        self.sign(terms, new).inspect(|token| self.keep(caller, token))
+    }
+
+    /// Makes a token, and keeps none.
+    pub fn sign(&self, terms: &EvidenceTerms, new: &NewToken<'_>) -> Option<KeptToken> {
         let (id, issued) = (uuid(), seconds());
         let work = WitnessedWork {
             issuer: &terms.agent,
@@ -150,34 +162,39 @@ impl Notary {
             extension: Some(new.extension),
         };
         let made = terms.signer.sign(&work, terms.evidence.draft).and_then(|text| Ok((terms.issuers.signed(&text)?, text)));
-        match made {
-            Ok((claims, text)) => {
-                let token = KeptToken::new(claims, &text);
-                self.keep(caller, &token);
-                Some(token)
-            }
-            Err(fault) => {
-                tracing::error!(%fault, action = new.action, "a hop has no token");
-                None
-            }
-        }
+        made.map(|(claims, text)| KeptToken::new(claims, &text))
+            .inspect_err(|fault| tracing::error!(%fault, action = new.action, "a hop has no token"))
+            .ok()
     }
 
-    /// Keeps a verified token for `caller`, and in the record.
-    pub fn keep(&self, caller: &str, token: &KeptToken) {
-        self.kept().keep(caller, token.clone());
+    /// Keeps a verified token for `caller`, and in the record if the token is a new one.
+    pub fn keep(&self, caller: &Principal, token: &KeptToken) {
+        if !self.kept().keep(caller, token.clone()) {
+            return;
+        }
         let lines = vec![Text::Borrowed(&*token.text)];
         let version = token.claims.workflow.as_deref().map(Text::Borrowed);
         let entry = Record::Changed(Changed { lines, version, what: Text::Borrowed(RECORDED) });
-        self.entrance.gate.record.journal.append_for(caller, &entry);
+        self.entrance.gate.record.journal.append_for(&caller.name, &entry);
     }
 
-    /// Takes the ids of tokens for a new task, each once.
+    /// Takes the ids of tokens, each once.
     ///
     /// # Errors
-    /// When an id was taken before, or there is no room for more.
-    pub fn admit_once(&self, caller: &str, tokens: &[EctClaims]) -> Result<(), EctFault> {
+    /// When an id was taken before, or the caller has its share.
+    pub fn admit_once(&self, caller: &Principal, tokens: &[EctClaims]) -> Result<(), EctFault> {
         self.kept().admit_once(caller, tokens, seconds())
+    }
+
+    /// Finds the time for which no token of the caller is read, after too many refusals.
+    pub(super) fn pause(&self, caller: &Principal) -> Option<Duration> {
+        self.refusals.wait(caller, REFUSALS, clock::now())
+    }
+
+    /// Counts a refusal.
+    pub(super) fn count_refusal(&self, caller: &Principal) {
+        // A caller without room for the count has paused already.
+        let (Ok(()) | Err(_)) = self.refusals.charge(caller, REFUSALS, clock::now());
     }
 }
 

@@ -108,6 +108,9 @@ impl AgentUpstream {
     }
 
     async fn call_tool(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+        if let Some(witness) = back.and_then(|back| known_witness(back)) {
+            witness.entrusted();
+        }
         let agent = self.agent.load_full();
         let name = out.params.str("name").unwrap_or_default();
         let Some(skill) = agent.tools.find(&name) else {
@@ -145,11 +148,10 @@ impl AgentUpstream {
     /// Finds the witness of a call, or makes one for a caller without tokens; the flag tells of the second.
     fn witness(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> (Option<Arc<CallWitness>>, bool) {
         let (Some(notary), Some(back)) = (&self.notary, back) else { return (None, false) };
-        if let Some(known) = &back.witness {
-            let known: Arc<dyn Any + Send + Sync> = Arc::clone(known) as _;
-            return (known.downcast().ok(), false);
+        if back.witness.is_some() {
+            return (known_witness(back), false);
         }
-        let made = CallWitness::of_call(notary, &back.caller.principal.name, out.params.text());
+        let made = CallWitness::of_call(notary, &back.caller.principal, out.params.text());
         if let (Some(made), true) = (&made, out.is_agreed) {
             made.agreed();
         }
@@ -226,6 +228,12 @@ impl Upstream for AgentUpstream {
     }
 }
 
+/// Finds the witness of the way, if the caller came as an agent.
+fn known_witness(back: &Back) -> Option<Arc<CallWitness>> {
+    let known: Arc<dyn Any + Send + Sync> = Arc::clone(back.witness.as_ref()?) as _;
+    known.downcast().ok()
+}
+
 /// Closes the witnessed call of a caller without tokens, over its result as given.
 fn close(witness: &CallWitness, answer: &Result<Answer, UpstreamError>) {
     let (output, state, fault) = match answer {
@@ -236,7 +244,7 @@ fn close(witness: &CallWitness, answer: &Result<Answer, UpstreamError>) {
         Err(UpstreamError::Silent(_) | UpstreamError::Endless(_)) => (&b""[..], TaskState::Failed, Some("timeout")),
         Err(_) => (&b""[..], TaskState::Failed, Some("internal_error")),
     };
-    witness.close(output, WitnessedEnd { state: state.name(), fault });
+    witness.close(output, WitnessedEnd { state: state.name(), fault, never_left: true });
 }
 
 /// Asks the caller what the agent wants to know.

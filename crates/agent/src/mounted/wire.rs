@@ -156,13 +156,18 @@ impl AgentWire {
         }
         let is_message = matches!(operation, AgentRequest::Send { .. });
         let message = sent.body.as_ref().filter(|_| is_message);
-        if let Some(tokens) = witness.as_ref().zip(message).and_then(|(witness, body)| witness.hop(body.as_bytes(), &self.url)) {
-            request = request.header(FIELD, tokens);
+        let hop = witness.as_ref().zip(message).and_then(|(witness, body)| witness.hop(body.as_bytes(), &self.url));
+        if let Some(hop) = &hop {
+            request = request.header(FIELD, hop.line.clone());
         }
         if let Some(body) = sent.body {
             request = request.header(CONTENT_TYPE, sent.content_type).body(body);
         }
-        let response = self.begin(request).await?;
+        let begun = self.begin(request).await;
+        if let Some((witness, hop)) = witness.as_ref().zip(hop) {
+            witness.settle(&hop, !matches!(begun, Err(UpstreamError::Unreachable(_))));
+        }
+        let response = begun?;
         if let Some(witness) = witness {
             witness.hear(response.headers());
         }

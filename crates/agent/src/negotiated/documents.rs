@@ -27,6 +27,9 @@ const LONGEST: usize = 2 * LONGEST_DOCUMENT;
 /// Lifetime of a document that names none: the default of the draft.
 const DEFAULT_LIFETIME: HeaderValue = HeaderValue::from_static("max-age=3600");
 
+/// Time for which an answer without a document counts, and the longest one: each answer of the kind in a row doubles the time.
+const FAILURE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(960)];
+
 /// Documents of other agents.
 pub struct CapabilityDocuments {
     connector: Arc<Connector>,
@@ -39,6 +42,15 @@ struct KeptDocument {
     policy: CachePolicy,
     fetched: FetchedDocument,
     used: SystemTime,
+    /// Count of answers without a document, in a row.
+    failures: u32,
+}
+
+impl KeptDocument {
+    /// Checks for an answer without a document that still counts, no longer than its maker allows.
+    fn is_failure(&self, now: SystemTime) -> bool {
+        self.failures > 0 && !self.policy.is_stale(now) && now.duration_since(self.used).is_ok_and(|age| age < pause(self.failures))
+    }
 }
 
 /// An answer to a request for a document.
@@ -66,7 +78,10 @@ impl CapabilityDocuments {
         let request = Request::get(url.as_str()).header(ACCEPT, accept).body(()).map_err(|error| error.to_string())?;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
         let mut sent = request.headers().clone();
-        if let Some(kept) = &kept {
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.is_failure(SystemTime::now())) {
+            return Ok(FetchedDocument { is_kept: true, ..kept.fetched.clone() });
+        }
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.failures == 0) {
             match kept.policy.before_request(&request, SystemTime::now()) {
                 BeforeRequest::Fresh(_) => return Ok(FetchedDocument { is_kept: true, ..kept.fetched.clone() }),
                 BeforeRequest::Stale { request, .. } => sent = request.headers,
@@ -76,6 +91,11 @@ impl CapabilityDocuments {
         let mut response = http::Response::new(());
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         let now = SystemTime::now();
+        let failures = if status == StatusCode::OK || status == StatusCode::NOT_MODIFIED {
+            0
+        } else {
+            kept.as_ref().map_or(0, |kept| kept.failures).saturating_add(1)
+        };
         let (policy, fetched) = match kept.map(|kept| (kept.policy.after_response(&request, &response, now), kept.fetched)) {
             Some((AfterResponse::NotModified(policy, _), fetched)) => (policy, FetchedDocument { is_kept: true, ..fetched }),
             Some((AfterResponse::Modified(..), _)) | None => {
@@ -83,7 +103,7 @@ impl CapabilityDocuments {
                 (policy(&request, response, now), FetchedDocument { status, kind, body, is_kept: false })
             }
         };
-        self.keep(place, KeptDocument { policy, fetched: fetched.clone(), used: now });
+        self.keep(place, KeptDocument { policy, fetched: fetched.clone(), used: now, failures });
         Ok(fetched)
     }
 
@@ -141,6 +161,11 @@ impl CapabilityDocuments {
     }
 }
 
+/// Time for which the last of so many answers without a document counts.
+fn pause(failures: u32) -> Duration {
+    FAILURE[0].saturating_mul(1 << failures.saturating_sub(1).min(8)).min(FAILURE[1])
+}
+
 /// Makes the policy of an answer. One that names no lifetime has that of the draft.
 fn policy(request: &Request<()>, mut response: http::Response<()>, now: SystemTime) -> CachePolicy {
     let headers = response.headers_mut();
@@ -195,6 +220,16 @@ mod tests {
         assert_eq!(lifetime(&[("cache-control", "private, max-age=60")]), Some(60));
         assert_eq!(lifetime(&[("cache-control", "no-cache")]), Some(0));
         assert_eq!(lifetime(&[("cache-control", "no-store, max-age=60")]), None);
+    }
+
+    #[test]
+    fn ae_03_an_answer_without_a_document_counts_for_minutes() {
+        assert_eq!([1, 2, 3, 5, 6, 99].map(|failures| pause(failures).as_secs() / 60), [1, 2, 4, 16, 16, 16]);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_064_150);
+        let fetched = FetchedDocument { status: StatusCode::NOT_FOUND, kind: String::new(), body: Bytes::new(), is_kept: false };
+        let kept = |failures| KeptDocument { policy: policy_of(&[]), fetched: fetched.clone(), used: now, failures };
+        assert!(kept(1).is_failure(now + Duration::from_secs(59)) && !kept(1).is_failure(now + Duration::from_secs(60)));
+        assert!(kept(2).is_failure(now + Duration::from_secs(119)) && !kept(0).is_failure(now));
     }
 
     #[tokio::test]

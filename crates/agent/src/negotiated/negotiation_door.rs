@@ -1,12 +1,15 @@
 //! Door of the owner for a negotiation with another agent: its document, the choice, and the gateways where nothing is shared. Sends no call.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agent_proto::capability::constraints::{AssuranceLevel, ProtocolSecurity};
 use agent_proto::capability::document::{CAPABILITIES, CapabilityDocument, OfferedProtocol, TRANSLATIONS, is_this_machine};
+use agent_proto::capability::lifecycle::LifecycleStatus;
 use agent_proto::capability::negotiation::{NegotiatingParty, NegotiatingSide, Negotiation, NoProtocol, RejectedProtocol, negotiate};
 use agent_proto::capability::signed::{SIGNED_DOCUMENT, SignedClaims};
 use audit::record::{Changed, Record, Text};
+use banyan_model::{Principal, PrincipalKind};
 use bytes::Bytes;
 use call::words::party::Party;
 use call::words::refusal::Refusal;
@@ -27,6 +30,7 @@ use url::Url;
 use crate::evidence::notary::{NewToken, Notary};
 use crate::negotiated::documents::{CapabilityDocuments, FetchedDocument};
 use crate::served::capability_door::offered;
+use crate::served::life::KeptLife;
 use crate::settings::section::AgentSettings;
 
 /// Path for the owner, below the admin API.
@@ -43,6 +47,7 @@ const OWNER: &str = "owner";
 pub struct NegotiationDoor {
     pub entrance: Arc<Entrance>,
     pub notary: Arc<Notary>,
+    pub life: Arc<KeptLife>,
     pub documents: CapabilityDocuments,
 }
 
@@ -102,14 +107,14 @@ impl NegotiationDoor {
         let text = body::posted(body, LONGEST_WISH).await.map_err(|why| Refusal::failed(why.to_string()))?;
         let wish = NegotiationWish::read(&text)?;
         let (document, fetched) = self.document(&wish).await?;
-        let own = own_party(&settings, &wish);
+        let own = own_party(&settings, &wish, self.life.now().status);
         let peer = NegotiatingParty::new(&document);
         let negotiation = negotiate(&own, &peer);
         let asked = match negotiation.chosen {
             Err(NoProtocol::NotShared) => self.asked(&wish, &own, &document).await,
-            Ok(_) | Err(NoProtocol::TooWeak(_) | NoProtocol::LittleAssurance(_)) => Vec::new(),
+            Ok(_) | Err(NoProtocol::TooWeak(_) | NoProtocol::LittleAssurance(_) | NoProtocol::NoNewWork(_)) => Vec::new(),
         };
-        self.record(&document, &negotiation, &asked).await?;
+        self.record(&wish, &document, &negotiation, &asked).await?;
         Ok(written((&wish, &own), (&document, &fetched), &negotiation, &asked))
     }
 
@@ -146,61 +151,76 @@ impl NegotiationDoor {
         Ok(document)
     }
 
-    /// Asks the gateways of the peer for each pair, until one translates.
+    /// Asks the gateways of the peer, all of them for a pair before any for the next, until one translates. A gateway without an answer is not
+    /// asked again.
     async fn asked(&self, wish: &NegotiationWish, own: &NegotiatingParty, peer: &CapabilityDocument) -> Vec<AskedGateway> {
         let mut asked = Vec::new();
-        let ids = |list: &[OfferedProtocol]| {
-            let mut ids: Vec<String> = list.iter().map(|one| one.id.clone()).collect();
-            ids.sort();
-            ids.dedup();
-            ids
-        };
-        for gateway in peer.gateways.iter().take(MOST_GATEWAYS) {
-            let Some(at) = Url::parse(gateway).ok().and_then(|url| url.join(TRANSLATIONS).ok()) else { continue };
-            // An address of the peer's choice leads to the internet alone, or back to where the owner has sent us.
-            let reach = if at.origin() == wish.url.origin() { Reach::new(&at, Vec::new()) } else { Reach::public() };
-            for from in ids(&own.protocols) {
-                for to in ids(&peer.protocols) {
-                    if asked.len() >= MOST_QUESTIONS {
-                        return asked;
-                    }
-                    let mut url = at.clone();
-                    url.query_pairs_mut().append_pair("from", &from).append_pair("to", &to);
-                    let answer = self.documents.fetch(&url, "application/json", reach.clone()).await;
-                    let endpoint = answer.ok().filter(|answer| answer.status == StatusCode::OK).map(|answer| {
-                        let found = Members::parse(&answer.body, Duplicates::RefuseTop).ok();
-                        found.and_then(|pair| pair.str("endpoint").map(std::borrow::Cow::into_owned)).unwrap_or_else(|| at.to_string())
-                    });
-                    let is_found = endpoint.is_some();
-                    asked.push(AskedGateway { gateway: gateway.clone(), from: from.clone(), to, endpoint });
-                    if is_found {
-                        return asked;
-                    }
+        let named = peer.gateways.iter().filter_map(|gateway| Some((gateway.clone(), translations(gateway)?)));
+        let mut gateways: Vec<(String, Url)> = named.take(MOST_GATEWAYS).collect();
+        for (from, to) in pairs(&own.protocols, &peer.protocols) {
+            for (gateway, at) in std::mem::take(&mut gateways) {
+                if asked.len() >= MOST_QUESTIONS {
+                    return asked;
                 }
+                let answer = self.question(wish, &at, (&from, &to)).await;
+                let (is_there, endpoint) = (answer.is_ok(), answer.ok().flatten());
+                let is_found = endpoint.is_some();
+                asked.push(AskedGateway { gateway: gateway.clone(), from: from.clone(), to: to.clone(), endpoint });
+                if is_found {
+                    return asked;
+                }
+                gateways.extend(is_there.then_some((gateway, at)));
             }
         }
         asked
     }
 
+    /// Asks a gateway for a pair, and gives the address of the translation. The error is of a gateway without an answer.
+    async fn question(&self, wish: &NegotiationWish, at: &Url, (from, to): (&str, &str)) -> Result<Option<String>, String> {
+        // An address of the peer's choice leads to the internet alone, or back to where the owner has sent us.
+        let reach = if at.origin() == wish.url.origin() { Reach::new(at, Vec::new()) } else { Reach::public() };
+        let mut url = at.clone();
+        url.query_pairs_mut().append_pair("from", from).append_pair("to", to);
+        let answer = self.documents.fetch(&url, "application/json", reach).await?;
+        Ok((answer.status == StatusCode::OK).then(|| {
+            let found = Members::parse(&answer.body, Duplicates::RefuseTop).ok();
+            found.and_then(|pair| pair.str("endpoint").map(std::borrow::Cow::into_owned)).unwrap_or_else(|| at.to_string())
+        }))
+    }
+
     /// Records the outcome: as a token, where the gate makes tokens (AEPB, section 4.1).
-    async fn record(&self, peer: &CapabilityDocument, negotiation: &Negotiation, asked: &[AskedGateway]) -> Result<(), Refusal> {
+    async fn record(
+        &self,
+        wish: &NegotiationWish,
+        peer: &CapabilityDocument,
+        negotiation: &Negotiation,
+        asked: &[AskedGateway],
+    ) -> Result<(), Refusal> {
         let outcome = match (&negotiation.chosen, asked.iter().find(|one| one.endpoint.is_some())) {
             (Ok(choice), _) => format!("{} {}", choice.peer.id, choice.peer.version),
             (Err(_), Some(one)) => format!("{} to {} by {}", one.from, one.to, one.gateway),
             (Err(why), None) => why.to_string(),
         };
+        // A name in a document that nobody has signed is a claim of whoever is at the address.
+        let name = if wish.is_signed { "peer" } else { "claimed_peer" };
         let short = |text: &str| text.chars().take(500).collect::<String>();
         if let Some(terms) = self.notary.terms().map_err(Refusal::failed)? {
-            let extension = format!("{{\"banyan.peer\":{},\"banyan.outcome\":{}}}", quote(&short(&peer.agent)), quote(&short(&outcome)));
+            let extension = format!(
+                "{{\"banyan.address\":{},\"banyan.{name}\":{},\"banyan.outcome\":{}}}",
+                quote(&short(wish.url.as_str())),
+                quote(&short(&peer.agent)),
+                quote(&short(&outcome))
+            );
             let input = audit::ect::spelled_hash(&peer.raw);
             let audience = [terms.agent.as_str()];
             let (action, input) = ("aepb:negotiate", Some(input.as_str()));
             let new = NewToken { audience: &audience, workflow: None, action, parents: &[], input, output: None, extension: &extension };
-            if self.notary.make(&terms, OWNER, &new).is_some() {
+            if self.notary.make(&terms, &Principal::new(PrincipalKind::Local, OWNER), &new).is_some() {
                 return Ok(());
             }
         }
-        let lines = [format!("peer {}", short(&peer.agent)), format!("outcome {}", short(&outcome))].map(Text::Owned).to_vec();
+        let lines = [("address", wish.url.as_str()), (name, &peer.agent), ("outcome", &outcome)];
+        let lines = lines.map(|(name, text)| Text::Owned(format!("{name} {}", short(text)))).to_vec();
         let entry = Record::Changed(Changed { lines, version: None, what: Text::Borrowed("aepb:negotiate") });
         let journal = &self.entrance.gate.record.journal;
         journal.append_durable(&journal.part(OWNER), &entry).await.map_err(|error| Refusal::failed(error.to_string()))
@@ -232,11 +252,11 @@ impl NegotiationWish {
 }
 
 /// Makes this gate's side. Without a word of the owner, only two ends on this machine do without TLS 1.3.
-fn own_party(settings: &AgentSettings, wish: &NegotiationWish) -> NegotiatingParty {
+fn own_party(settings: &AgentSettings, wish: &NegotiationWish, status: LifecycleStatus) -> NegotiatingParty {
     let is_here = Url::parse(&settings.url).is_ok_and(|url| is_this_machine(&url)) && is_this_machine(&wish.url);
     let least = wish.least_security.unwrap_or(if is_here { ProtocolSecurity::Loopback } else { ProtocolSecurity::Tls13 });
     let assurance = if settings.evidence.is_some() { AssuranceLevel::L2 } else { AssuranceLevel::L1 };
-    NegotiatingParty { protocols: offered(settings), assurance, least_security: least, least_assurance: wish.least_assurance }
+    NegotiatingParty { protocols: offered(settings), assurance, least_security: least, least_assurance: wish.least_assurance, status }
 }
 
 /// Writes what was found, compared and chosen, and why not the others.
@@ -262,7 +282,7 @@ fn written(
     let code = match &negotiation.chosen {
         _ if has_path => "null",
         Err(NoProtocol::NotShared) => "\"no_translation_path\"",
-        Ok(_) | Err(NoProtocol::TooWeak(_) | NoProtocol::LittleAssurance(_)) => "\"policy_violation\"",
+        Ok(_) | Err(NoProtocol::TooWeak(_) | NoProtocol::LittleAssurance(_) | NoProtocol::NoNewWork(_)) => "\"policy_violation\"",
     };
     let rejected: Vec<String> = negotiation.rejected.iter().map(rejected).collect();
     let asked: Vec<String> = asked.iter().map(AskedGateway::write).collect();
@@ -301,6 +321,16 @@ impl AskedGateway {
         let (gateway, from, to) = (quote(&self.gateway), quote(&self.from), quote(&self.to));
         format!("{{\"gateway\":{gateway},\"from\":{from},\"to\":{to},\"endpoint\":{endpoint}}}")
     }
+}
+
+/// Lists the pairs of a protocol of this side and one of the other, each once and in order.
+fn pairs(own: &[OfferedProtocol], peer: &[OfferedProtocol]) -> BTreeSet<(String, String)> {
+    own.iter().flat_map(|one| peer.iter().map(|other| (one.id.clone(), other.id.clone()))).collect()
+}
+
+/// Finds the place where a gateway lists its pairs.
+fn translations(gateway: &str) -> Option<Url> {
+    Url::parse(gateway).ok()?.join(TRANSLATIONS).ok()
 }
 
 fn seconds() -> u64 {

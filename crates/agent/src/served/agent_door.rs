@@ -37,7 +37,7 @@ use crate::evidence::witness::{A2A, CallWitness, WitnessedEnd};
 use crate::served::life::KeptLife;
 use crate::served::onward::Onward;
 use crate::served::operation::{AgentOperation, PushOperation, REST};
-use crate::served::problem::problem;
+use crate::served::problem::untrue;
 use crate::served::push::{NamedPush, PreparedPush, Pushes};
 use crate::served::run::TaskRun;
 use crate::served::skills::skills;
@@ -181,7 +181,7 @@ impl AgentDoor {
                 Answer::Result(Bytes::from(if is_wrapped { wrapped(&task) } else { task }).into())
             }
             Ok(ServedAnswer::Stream(body)) => return streamed(body),
-            Err(refusal) if refusal.kind == RefusalReason::Evidence => return untrue(&refusal),
+            Err(refusal) if is_of_tokens(&refusal) => return untrue(&refusal),
             Err(refusal) => {
                 if refusal.kind == RefusalReason::Draining {
                     status = StatusCode::SERVICE_UNAVAILABLE;
@@ -209,7 +209,7 @@ impl AgentDoor {
                 evident(typed(StatusCode::OK, A2A_JSON, if is_wrapped { wrapped(&task) } else { task }.into()), tokens)
             }
             Ok(ServedAnswer::Stream(body)) => streamed(body),
-            Err(refusal) if refusal.kind == RefusalReason::Evidence => untrue(&refusal),
+            Err(refusal) if is_of_tokens(&refusal) => untrue(&refusal),
             Err(refusal) => {
                 let status = StatusCode::from_u16(refusal.kind.codes().1).unwrap_or(StatusCode::BAD_REQUEST);
                 typed(status, A2A_JSON, refusal.rest().into())
@@ -262,16 +262,20 @@ impl AgentDoor {
         body: &Bytes,
         source: &'static str,
     ) -> Result<Option<ArrivedEvidence>, Box<Response<Payload>>> {
-        let caller = &*client.caller.principal.name;
+        let caller = &client.caller.principal;
         self.notary.arrived(&parts.headers, (body, source), caller).map_err(|refusal| {
-            refusal.log(caller);
+            refusal.log(&caller.name);
             let told = refusal.client();
             let tokens = match refusal {
-                EvidenceRefusal::Astray(_, arrived) => {
-                    let end = WitnessedEnd { state: TaskState::Rejected.name(), fault: Some("policy_violation") };
-                    CallWitness::of_task(&self.notary, *arrived, caller).close(told.message.as_bytes(), end)
-                }
-                EvidenceRefusal::Untrue(_) | EvidenceRefusal::Missing | EvidenceRefusal::Unable(_) => None,
+                // The error follows the tokens, so these stand in the record before.
+                EvidenceRefusal::Astray(_, arrived) => match self.notary.admit(&arrived, caller) {
+                    Ok(()) => {
+                        let end = WitnessedEnd { state: TaskState::Rejected.name(), fault: Some("policy_violation"), never_left: true };
+                        CallWitness::of_task(&self.notary, *arrived, caller).close(told.message.as_bytes(), end)
+                    }
+                    Err(replayed) => return Box::new(untrue(&replayed)),
+                },
+                EvidenceRefusal::Untrue(_) | EvidenceRefusal::Missing | EvidenceRefusal::Paced(_) | EvidenceRefusal::Unable(_) => None,
             };
             Box::new(evident(untrue(&told), tokens))
         })
@@ -377,8 +381,8 @@ impl AgentDoor {
         let push = sent.push.as_ref().map(|wish| self.pushes.prepare(owner, wish.clone())).transpose()?;
         let witness = match arrived {
             Some(arrived) => {
-                self.notary.admit(&arrived, &owner.name)?;
-                Some(CallWitness::of_task(&self.notary, arrived, &owner.name))
+                self.notary.admit(&arrived, owner)?;
+                Some(CallWitness::of_task(&self.notary, arrived, owner))
             }
             None => None,
         };
@@ -426,14 +430,9 @@ fn wrapped(task: &str) -> String {
     format!("{{\"task\":{task}}}")
 }
 
-/// Refuses a message for its tokens (RFC 9457), with the status that draft -01 has for them.
-fn untrue(refusal: &ClientRefusal) -> Response<Payload> {
-    let (status, code) = if refusal.kind == RefusalReason::Evidence {
-        (StatusCode::FORBIDDEN, "policy_violation")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "internal_error")
-    };
-    problem(status, code, &refusal.message)
+/// Checks for a refusal of tokens.
+fn is_of_tokens(refusal: &ClientRefusal) -> bool {
+    refusal.kind == RefusalReason::Evidence || refusal.wait().is_some()
 }
 
 /// Puts tokens on an answer.

@@ -18,7 +18,7 @@ use door::entry;
 use door::port::{Door, fields, query};
 use door::reply::{self, Payload, typed};
 use futures_util::future::BoxFuture;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, VARY};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -100,8 +100,8 @@ impl CapabilityDoor {
         let answered = match parts.uri.path() {
             _ if self.life.now().status == LifecycleStatus::Retired => problem(StatusCode::GONE, "retired", "This agent is retired."),
             KEYS => self.keys(parts, settings),
-            CAPABILITIES if wants_signed(parts) => self.signed(parts, settings),
-            CAPABILITIES => cached(parts, self.document(settings), KEPT),
+            CAPABILITIES if wants_signed(parts) => in_forms(self.signed(parts, settings)),
+            CAPABILITIES => in_forms(cached(parts, self.document(settings), KEPT)),
             _ => self.translations(parts, settings),
         };
         self.life.mark(answered)
@@ -230,6 +230,12 @@ pub fn offered(settings: &AgentSettings) -> Vec<OfferedProtocol> {
     let url = &settings.url;
     let mcp = (1..).zip(MCP_VERSIONS).map(|(place, version)| OfferedProtocol::at("mcp-v1", version, format!("{url}/mcp"), 10 + 10 * place));
     std::iter::once(OfferedProtocol::at("a2a-v1", "1.0", format!("{url}/a2a"), 10)).chain(mcp).collect()
+}
+
+/// Tells caches that the form of the answer goes by `Accept`.
+fn in_forms(mut response: Response<Payload>) -> Response<Payload> {
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
 }
 
 /// Checks for a client that asks for a signed document.

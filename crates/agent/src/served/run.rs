@@ -65,13 +65,14 @@ impl TaskRun {
         let mut outcome = std::pin::pin!(call::way::serve(&gate, &request, &back));
         let mut asked = AskedClient::default();
         let mut shown = TaskWords { id: &id, tasks: &tasks, steps: UntoldSteps::default(), began: Instant::now() };
-        let (end, fault) = loop {
+        let (end, fault, never_left) = loop {
             tokio::select! {
                 biased;
                 () = &mut revoked, if !cancel.is_cancelled() => cancel.cancel(),
                 outcome = &mut outcome => {
-                    let fault = outcome.as_ref().err().and_then(fault);
-                    break (task_end(outcome, cancel.is_cancelled()), fault);
+                    let error = outcome.as_ref().err();
+                    let (fault, never_left) = (error.and_then(fault), error.is_some_and(CallError::never_left));
+                    break (task_end(outcome, cancel.is_cancelled()), fault, never_left);
                 }
                 Ok(()) = waits.changed() => shown.attend(waits.borrow_and_update().as_deref()),
                 fresh = poll_fn(|cx| back.poll_questions(false, cx)) => asked.queue(fresh, &back, &tasks, &id),
@@ -80,7 +81,7 @@ impl TaskRun {
                 () = sleep_until(shown.due().unwrap_or(shown.began)), if shown.due().is_some() => shown.step(),
             }
         };
-        let seal = witness.and_then(|witness| sealed(&tasks, &id, &end, (&witness, fault)));
+        let seal = witness.and_then(|witness| sealed(&tasks, &id, &end, &witness, (fault, never_left)));
         tasks.rest_sealed(&id, end, seal);
         drop(work);
     }
@@ -114,13 +115,19 @@ impl TaskWords<'_> {
 }
 
 /// Closes the witnessed call over the task as its client will read it, at the time of the end. A task that waits on is not closed.
-fn sealed(tasks: &Tasks, id: &str, end: &TaskEnd, (witness, fault): (&CallWitness, Option<&'static str>)) -> Option<(i64, Arc<str>)> {
+fn sealed(
+    tasks: &Tasks,
+    id: &str,
+    end: &TaskEnd,
+    witness: &CallWitness,
+    (fault, never_left): (Option<&'static str>, bool),
+) -> Option<(i64, Arc<str>)> {
     if !end.state.is_final() {
         return None;
     }
     let changed = millis();
     let task = tasks.ended(id, end, changed)?;
-    Some((changed, witness.close(task.write().as_bytes(), WitnessedEnd { state: end.state.name(), fault })?))
+    Some((changed, witness.close(task.write().as_bytes(), WitnessedEnd { state: end.state.name(), fault, never_left })?))
 }
 
 /// Names the code of AEPB for a call without an answer.

@@ -26,6 +26,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use crate::evidence::arrived::ArrivedEvidence;
+use crate::rate::CallerRates;
 use crate::served::agent_door::{AdmittedClient, AgentDoor, ClientForm, streamed};
 use crate::served::problem::problem;
 use crate::served::running::RunningRequests;
@@ -36,7 +37,6 @@ use crate::translated::form::{AnswerForm, DUPLICATE};
 use crate::translated::heard::{HeardMessages, Hearing, MessageMark, mark};
 use crate::translated::incoming::{HeardEnvelope, IncomingRequest};
 use crate::translated::pair::{NoPassage, WantedPair};
-use crate::translated::rate::TranslationRates;
 use crate::translated::target;
 use crate::translated::{CLIENT, TRANSLATE};
 
@@ -57,7 +57,7 @@ const SILENT: ClientForm = ClientForm { info: CLIENT, capabilities: b"{}" };
 pub struct TranslateDoor {
     pub agent: Arc<AgentDoor>,
     pub ancestry: Arc<dyn Ancestry>,
-    pub rates: TranslationRates,
+    pub rates: CallerRates,
     pub running: Arc<RunningRequests>,
     pub key: Option<Arc<EnvelopeKey>>,
     pub heard: HeardMessages,

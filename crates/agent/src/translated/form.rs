@@ -241,7 +241,7 @@ fn class_of(reason: RefusalReason) -> FailureClass {
     match reason {
         RefusalReason::Evidence => FailureClass::Forbidden,
         RefusalReason::InvalidParams => FailureClass::BadRequest,
-        RefusalReason::Crowded => FailureClass::RateLimited,
+        RefusalReason::Crowded | RefusalReason::Paced(_) => FailureClass::RateLimited,
         RefusalReason::Draining => FailureClass::Unavailable,
         RefusalReason::TaskNotCancelable => FailureClass::Conflict,
         RefusalReason::TaskNotFound => FailureClass::NotFound,

@@ -6,7 +6,6 @@ pub mod heard;
 pub mod incoming;
 pub mod key;
 pub mod pair;
-pub mod rate;
 pub mod target;
 
 /// Path of the endpoint.

@@ -100,6 +100,16 @@ impl<'a> SignedEct<'a> {
         Ok(Self { algorithm, key_id, signed, signature, payload })
     }
 
+    /// Reads the claimed issuer, by whom the keys are found. Nobody has verified the claim.
+    ///
+    /// # Errors
+    /// When the payload is no JSON object, or without `iss`.
+    pub fn claimed_issuer(&self) -> Result<String, EctFault> {
+        let payload = decoded(self.payload)?;
+        let members = Members::parse(&payload, Duplicates::RefuseTop).map_err(|why| EctFault::form(why.to_string()))?;
+        members.str("iss").map(std::borrow::Cow::into_owned).ok_or_else(|| EctFault::form("`iss` is missing"))
+    }
+
     /// Decodes the payload. For callers that verified the signature.
     ///
     /// # Errors
@@ -122,6 +132,23 @@ impl<'a> SignedEct<'a> {
 pub fn signing_input(draft: EctDraft, algorithm: EctAlgorithm, key_id: &str, claims: &[u8]) -> String {
     let header = format!(r#"{{"alg":"{}","kid":{},"typ":"{}"}}"#, algorithm.name(), json::quote(key_id), draft.kind());
     format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims))
+}
+
+/// Gives header and claims as they were signed. Two signatures over one such text are one token: a signature of ECDSA has a twin that holds
+/// as well, and an issuer may sign twice.
+pub fn signed_part(text: &str) -> &str {
+    text.rsplit_once('.').map_or(text, |(signed, _)| signed)
+}
+
+/// Reads claims without a check of the signature, for people and for choosing among tokens.
+///
+/// # Errors
+/// As [`CarriedEct::read`] and [`SignedEct::claims`].
+pub fn unverified(text: &str) -> Result<EctClaims, EctFault> {
+    match CarriedEct::read(text)? {
+        CarriedEct::Plain(claims) => Ok(claims),
+        CarriedEct::Signed(token) => token.claims(),
+    }
 }
 
 /// Splits the values of `Execution-Context` into tokens: lines may be repeated, or joined by commas as intermediaries do.

@@ -35,12 +35,40 @@ impl EctGraph {
                 return Err(EctFault::Replayed(twice.id));
             }
         }
-        let order = order(&waiting)?;
+        let lost = waiting.values().flat_map(|token| &token.parents).find(|parent| !waiting.contains_key(*parent));
+        if let Some(parent) = lost {
+            return Err(EctFault::Parent(parent.clone()));
+        }
+        let (order, circular) = order(&waiting);
+        if !circular.is_empty() {
+            return Err(EctFault::Cycle(circular[..circular.len().min(4)].join(", ")));
+        }
         let mut graph = Self::new(most);
         for token in order.iter().filter_map(|id| waiting.remove(id)) {
             graph.add(token)?;
         }
         Ok(graph)
+    }
+
+    /// Makes the graph of those tokens that are linked, in any order, and lists the others by id, each with a fault. Of two tokens with one id
+    /// the first counts.
+    pub fn sift(most: usize, tokens: Vec<EctClaims>) -> (Self, Vec<(String, EctFault)>) {
+        let (mut waiting, mut faults) = (BTreeMap::new(), Vec::new());
+        for token in tokens {
+            if waiting.contains_key(&token.id) {
+                faults.push((token.id.clone(), EctFault::Replayed(token.id)));
+            } else {
+                waiting.insert(token.id.clone(), token);
+            }
+        }
+        let (order, circular) = order(&waiting);
+        let mut graph = Self::new(most);
+        for token in order.iter().filter_map(|id| waiting.remove(id)) {
+            let id = token.id.clone();
+            faults.extend(graph.add(token).err().map(|fault| (id, fault)));
+        }
+        faults.extend(circular.into_iter().map(|id| (id.clone(), EctFault::Cycle(id))));
+        (graph, faults)
     }
 
     /// Adds a token after its predecessors.
@@ -82,7 +110,7 @@ impl EctGraph {
 
     /// Lists the tokens, each behind its predecessors.
     pub fn ordered(&self) -> impl Iterator<Item = &EctClaims> {
-        let ids = order(&self.nodes).unwrap_or_default();
+        let (ids, _) = order(&self.nodes);
         ids.into_iter().filter_map(|id| self.nodes.get(&id))
     }
 
@@ -107,18 +135,14 @@ impl EctGraph {
     }
 }
 
-/// Orders ids so that each follows its predecessors.
-fn order(tokens: &BTreeMap<String, EctClaims>) -> Result<Vec<String>, EctFault> {
+/// Orders ids so that each follows its predecessors, as far as those are there. The second list is of ids within or behind a circle.
+fn order(tokens: &BTreeMap<String, EctClaims>) -> (Vec<String>, Vec<String>) {
     let mut missing = BTreeMap::new();
     let mut children: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for token in tokens.values() {
-        missing.insert(token.id.as_str(), token.parents.len());
-        for parent in &token.parents {
-            if !tokens.contains_key(parent) {
-                return Err(EctFault::Parent(parent.clone()));
-            }
-            children.entry(parent).or_default().push(&token.id);
-        }
+        let parents = token.parents.iter().filter(|parent| tokens.contains_key(*parent));
+        missing.insert(token.id.as_str(), parents.clone().count());
+        parents.for_each(|parent| children.entry(parent).or_default().push(&token.id));
     }
     let mut ready: Vec<&str> = missing.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
     let mut order = Vec::with_capacity(tokens.len());
@@ -134,6 +158,5 @@ fn order(tokens: &BTreeMap<String, EctClaims>) -> Result<Vec<String>, EctFault> 
             }
         }
     }
-    let rest: Vec<&str> = missing.into_keys().take(4).collect();
-    if rest.is_empty() { Ok(order) } else { Err(EctFault::Cycle(rest.join(", "))) }
+    (order, missing.into_keys().map(str::to_owned).collect())
 }

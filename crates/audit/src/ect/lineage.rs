@@ -1,7 +1,7 @@
 //! The ancestry of a message: the tokens that came with the message, and the gateways that the workflow is still inside. Verifies no
 //! signature: verified claims go in.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use json::{Duplicates, Members};
 
@@ -28,8 +28,18 @@ pub struct EctLineage {
     pub leaves: Vec<EctClaims>,
     /// `wid` of the leaves.
     pub workflow: Option<String>,
-    /// Gateways with a translation under way, one entry a translation.
-    open: Vec<String>,
+    /// Translations without an answer of the same issuer.
+    open: Vec<OpenTranslation>,
+}
+
+/// Translation without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OpenTranslation {
+    id: String,
+    gateway: String,
+    issuer: Option<String>,
+    /// A party from before the translation has signed a token behind it: the message has come back out of the gateway.
+    is_back: bool,
 }
 
 impl EctLineage {
@@ -50,21 +60,81 @@ impl EctLineage {
             .flat_map(|token| token.parents.iter().map(|parent| (parent.as_str(), token.issuer.as_deref())))
             .collect();
         let is_open = |token: &&EctClaims| token.action == TRANSLATE && !answered.contains(&(token.id.as_str(), token.issuer.as_deref()));
-        let open = graph.tokens().filter(is_open).map(gateway).collect();
-        Ok(Self { leaves, workflow, open })
+        let back = returned(graph);
+        let open = graph.tokens().filter(is_open).map(|token| OpenTranslation {
+            id: token.id.clone(),
+            gateway: gateway(token),
+            issuer: token.issuer.clone(),
+            is_back: back.contains(token.id.as_str()),
+        });
+        Ok(Self { leaves, workflow, open: open.collect() })
     }
 
-    /// Checks that the gateway of this id may be the next. A translation counts until an answer of the same issuer follows: a workflow
-    /// that comes back for its next step is no loop.
+    /// Checks that no token of this gateway from the midst of a task is a leaf: an agreement to another call would stand before this one.
+    ///
+    /// # Errors
+    /// When such a token is a leaf.
+    pub fn ends(&self, gateway: &str) -> Result<(), EctFault> {
+        let is_inner = |leaf: &&EctClaims| {
+            leaf.issuer.as_deref() == Some(gateway) && ![ANSWER, TRANSLATE, TRANSLATE_ERROR].contains(&leaf.action.as_str())
+        };
+        self.leaves.iter().find(is_inner).map_or(Ok(()), |leaf| Err(EctFault::Inner(leaf.id.clone())))
+    }
+
+    /// Checks that the gateway of this id may be the next. A translation of the gateway itself counts until its answer follows, and one of
+    /// another also until a party from before it goes on: a workflow that comes back for its next step is no loop.
     ///
     /// # Errors
     /// When the message is inside the gateway already, or the gateway would be one too many.
     pub fn pass(&self, gateway: &str, most: usize) -> Result<(), EctFault> {
-        if self.open.iter().any(|open| open == gateway) {
+        let inside = self.open.iter().filter(|open| !open.is_back || open.issuer.as_deref() == Some(gateway));
+        let gateways: Vec<&str> = inside.map(|open| open.gateway.as_str()).collect();
+        if gateways.contains(&gateway) {
             return Err(EctFault::Loop(gateway.to_owned()));
         }
-        if self.open.len() >= most { Err(EctFault::Hops(most)) } else { Ok(()) }
+        if gateways.len() >= most { Err(EctFault::Hops(most)) } else { Ok(()) }
     }
+
+    /// Checks for a translation without an answer of its issuer.
+    pub fn is_open(&self, id: &str) -> bool {
+        self.open.iter().any(|open| open.id == id)
+    }
+}
+
+/// Finds tokens behind which another issuer signs again that has signed before them.
+fn returned(graph: &EctGraph) -> BTreeSet<&str> {
+    let tokens: Vec<&EctClaims> = graph.ordered().collect();
+    let before = ancestors(&tokens);
+    let issuer = |place: usize| tokens.get(place).and_then(|token| token.issuer.as_deref());
+    let issuers: Vec<BTreeSet<Option<&str>>> = before.iter().map(|ancestors| places(ancestors).map(issuer).collect()).collect();
+    let mut back = BTreeSet::new();
+    for (token, ancestors) in tokens.iter().zip(&before) {
+        let own = token.issuer.as_deref();
+        let left =
+            places(ancestors).filter(|place| issuer(*place) != own && issuers.get(*place).is_some_and(|before| before.contains(&own)));
+        back.extend(left.filter_map(|place| tokens.get(place)).map(|token| token.id.as_str()));
+    }
+    back
+}
+
+/// Finds the ancestors of each token as bits, one a place. Tokens stand behind their predecessors.
+fn ancestors(tokens: &[&EctClaims]) -> Vec<Vec<u64>> {
+    let places: BTreeMap<&str, usize> = tokens.iter().enumerate().map(|(place, token)| (token.id.as_str(), place)).collect();
+    let mut before: Vec<Vec<u64>> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let mut all = vec![0; tokens.len().div_ceil(64)];
+        for parent in token.parents.iter().filter_map(|parent| places.get(parent.as_str()).copied()) {
+            before.get(parent).into_iter().flatten().zip(&mut all).for_each(|(theirs, own)| *own |= theirs);
+            all.get_mut(parent / 64).into_iter().for_each(|word| *word |= 1 << (parent % 64));
+        }
+        before.push(all);
+    }
+    before
+}
+
+/// Lists the places of bits that are set.
+fn places(bits: &[u64]) -> impl Iterator<Item = usize> {
+    (0..bits.len() * 64).filter(|place| bits.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1))
 }
 
 /// Finds the gateway of a translation: by the extension, or else the issuer.
@@ -132,6 +202,24 @@ mod tests {
         for (issuer, action) in [("liar", ANSWER), ("gate", "work")] {
             assert!(lineage(answered(issuer, action)).pass("gate", 1).is_err(), "{issuer} {action}");
         }
+    }
+
+    #[test]
+    fn ae_14_a_foreign_gateway_is_passed_when_its_caller_returns() {
+        let call = vec![token(1, &[], "agent", "plan"), token(2, &[1], "far", TRANSLATE), token(3, &[2], "target", "work")];
+        let step = |issuer: &str| lineage([call.clone(), vec![token(4, &[3], issuer, "plan")]].concat());
+        assert_eq!(lineage(call.clone()).pass("gate", 1), Err(EctFault::Hops(1)), "the target is behind the gateway");
+        assert_eq!(step("target").pass("gate", 1), Err(EctFault::Hops(1)));
+        assert_eq!(step("agent").pass("gate", 1), Ok(()));
+        assert_eq!(step("agent").pass("far", 9), Err(EctFault::Loop("far".into())), "a gateway knows its own answers");
+    }
+
+    #[test]
+    fn ae_12_an_agreement_of_the_gate_is_no_leaf() {
+        let leaf = |issuer: &str, action: &str| lineage(vec![token(1, &[], "agent", "plan"), token(2, &[1], issuer, action)]);
+        assert_eq!(leaf("gate", "hitl:approval_granted").ends("gate"), Err(EctFault::Inner(uuid(2))));
+        assert_eq!(leaf("other", "hitl:approval_granted").ends("gate"), Ok(()));
+        assert_eq!([ANSWER, TRANSLATE_ERROR].map(|action| leaf("gate", action).ends("gate")), [Ok(()), Ok(())]);
     }
 
     #[test]

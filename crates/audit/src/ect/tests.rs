@@ -3,7 +3,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 
 use super::claims::EctClaims;
-use super::compact::{CarriedEct, EctAlgorithm, carried, signing_input};
+use super::compact::{CarriedEct, EctAlgorithm, carried, signed_part, signing_input};
 use super::graph::EctGraph;
 use super::replay::EctReplays;
 use super::work::WitnessedWork;
@@ -151,12 +151,69 @@ fn ae_40_an_id_is_taken_once_until_it_expires() {
     let mut replays = EctReplays::new(2);
     let first = token(1, &[], NOW);
     assert_eq!(changed(ID, &ID.to_ascii_uppercase()).unwrap().id, ID);
-    assert_eq!(replays.admit(&first, NOW), Ok(()));
-    assert_eq!(replays.admit(&first, NOW + 300 + SKEW - 1), Err(EctFault::Replayed(uuid(1))));
-    assert_eq!(replays.admit(&token(2, &[], NOW + 10), NOW + 10), Ok(()));
-    assert_eq!(replays.admit(&token(3, &[], NOW + 10), NOW + 10), Err(EctFault::Full(2)));
-    assert_eq!(replays.admit(&token(3, &[], NOW + 300 + SKEW), NOW + 300 + SKEW), Ok(()));
+    let mut take = |holder: &str, numbers: &[u64], now| {
+        replays.admit(holder, &numbers.iter().map(|number| token(*number, &[], NOW + number)).collect::<Vec<_>>(), now)
+    };
+    assert_eq!(take("a", &[1], NOW), Ok(()));
+    assert_eq!(take("b", &[1], NOW + 300 + SKEW), Err(EctFault::Replayed(uuid(1))));
+    assert_eq!(take("a", &[2], NOW + 10), Ok(()));
+    assert_eq!(take("a", &[3], NOW + 10), Err(EctFault::Crowded(301 + SKEW - 10)));
+    assert_eq!(take("a", &[3], NOW + 301 + SKEW), Ok(()));
     assert_eq!(replays.count(), 2);
+    let other = EctClaims { issuer: Some("spiffe://example.com/other".into()), ..first };
+    assert_eq!(replays.admit("b", &[token(3, &[], NOW), other.clone()], NOW), Err(EctFault::Replayed(uuid(3))));
+    replays.expire(NOW + 302 + SKEW);
+    assert_eq!(replays.admit("b", &[other], NOW), Ok(()), "a refused message takes none of its ids, and no issuer uses up ids of another");
+}
+
+#[test]
+fn ae_40_no_number_of_holders_fills_the_memory() {
+    let mut replays = EctReplays::new(1 << 10);
+    let mut numbers = 0..;
+    for holder in 0..32 {
+        let mut one = || replays.admit(&holder.to_string(), &[token(numbers.next().unwrap(), &[], NOW)], NOW);
+        let count = (0..).take_while(|_| one().is_ok()).count();
+        assert!(count >= 16 && (holder > 0 || count > 99), "{holder}: {count}");
+    }
+    replays.expire(NOW + 900);
+    assert_eq!((replays.count(), replays.admit("b", &[], NOW)), (0, Ok(())));
+}
+
+#[test]
+fn ae_41_what_is_linked_is_sifted_out() {
+    let other = EctClaims { action: "other".into(), ..token(1, &[], NOW) };
+    let tokens = vec![
+        token(1, &[], NOW),
+        token(2, &[1], NOW),
+        other,
+        token(3, &[9], NOW),
+        token(4, &[3], NOW),
+        token(5, &[6], NOW),
+        token(6, &[5], NOW),
+    ];
+    let (graph, faults) = EctGraph::sift(9, tokens);
+    assert_eq!(
+        graph.tokens().map(|token| (token.id.clone(), token.action.as_str())).collect::<Vec<_>>(),
+        [(uuid(1), "aepb:translate"), (uuid(2), "aepb:translate")]
+    );
+    let faults: Vec<EctFault> = faults.into_iter().map(|(_, fault)| fault).collect();
+    assert_eq!(faults.len(), 5);
+    for fault in [
+        EctFault::Replayed(uuid(1)),
+        EctFault::Parent(uuid(9)),
+        EctFault::Parent(uuid(3)),
+        EctFault::Cycle(uuid(5)),
+        EctFault::Cycle(uuid(6)),
+    ] {
+        assert!(faults.contains(&fault), "{fault}");
+    }
+}
+
+#[test]
+fn ae_40_two_signatures_of_one_text_are_one_token() {
+    assert_eq!(signed_part("a.b.c"), signed_part("a.b.d"));
+    assert_ne!(signed_part("a.b.c"), signed_part("a.c.c"));
+    assert_eq!(signed_part("plain"), "plain");
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! `banyan ect`: Execution Context Tokens in a file or in the record of a gate, read, drawn, and checked against keys in files. Fetches no key.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use agent::evidence::notary::RECORDED;
+use audit::ect::EctFault;
 use audit::ect::claims::EctClaims;
-use audit::ect::compact::CarriedEct;
+use audit::ect::compact::{signed_part, unverified};
 use audit::ect::graph::EctGraph;
+use audit::hash::sha256;
 use audit::record::Record;
 use clap::{Args, Subcommand};
 use disk::journal::archive::Archive;
@@ -20,9 +23,11 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::printable::printable;
 
-/// Most tokens of a file, and its bytes.
+/// Most tokens that are read, and most bytes of a file.
 const MOST: usize = 10_000;
 const MOST_BYTES: u64 = 64 << 20;
+/// Most tokens named in an error.
+const MOST_NAMED: usize = 5;
 
 /// Shows, draws and checks Execution Context Tokens: who did what, and what came before.
 #[derive(Args)]
@@ -54,10 +59,29 @@ struct TokenFile {
     workflow: Option<String>,
 }
 
-/// Tokens as found.
+/// Tokens as found, of the wanted workflow alone.
 struct FoundTokens {
     place: PathBuf,
-    texts: Vec<String>,
+    tokens: Vec<FoundToken>,
+    /// Count of all tokens at the place, others included.
+    count: usize,
+    /// Hashes of the tokens taken, where each is taken once.
+    seen: Option<HashSet<[u8; 32]>>,
+}
+
+/// A token as found.
+struct FoundToken {
+    /// Place among all tokens, from 1.
+    number: usize,
+    text: String,
+    /// Claims, without a look at the signature.
+    claims: Result<EctClaims, EctFault>,
+}
+
+/// Tokens that hold, with their texts, each behind its predecessors, and words about the others.
+struct CheckedTokens {
+    held: Vec<(EctClaims, String)>,
+    faults: Vec<String>,
 }
 
 /// Tokens in a file, with the keys of their issuers.
@@ -99,91 +123,94 @@ impl Ect {
 impl TokenFile {
     /// Reads the tokens. A signature is not looked at.
     fn read(&self, place: &Place, output: &Output) -> Result<Vec<EctClaims>, Failure> {
-        let claims = |text: &str| match CarriedEct::read(text)? {
-            CarriedEct::Plain(claims) => Ok(claims),
-            CarriedEct::Signed(token) => token.claims(),
-        };
-        let found = self.found(place, output)?;
-        let read = found.texts.iter().enumerate().map(|(at, text)| claims(text).map_err(|fault| found.refused(at, &fault)));
-        let read: Vec<EctClaims> = read.filter(|read| !read.as_ref().is_ok_and(|claims| !self.means(claims))).collect::<Result<_, _>>()?;
-        if read.is_empty() { Err(found.none()) } else { Ok(read) }
+        let FoundTokens { place, tokens, .. } = self.found(place, output)?;
+        let claims = |token: FoundToken| token.claims.map_err(|fault| Failure::Failed(refused(token.number, &place, &fault)));
+        tokens.into_iter().map(claims).collect()
     }
 
-    /// Checks for a token of the wanted workflow.
-    fn means(&self, claims: &EctClaims) -> bool {
-        self.workflow.as_ref().is_none_or(|meant| claims.workflow.as_deref() == Some(&meant.to_ascii_lowercase()))
-    }
-
+    /// Finds the tokens of the wanted workflow.
     fn found(&self, place: &Place, output: &Output) -> Result<FoundTokens, Failure> {
-        match &self.file {
-            Some(file) if !file.is_dir() => FoundTokens::of_file(file),
-            Some(dir) => FoundTokens::of_record(dir.clone()),
-            None => FoundTokens::of_record(record(place, output)?),
+        let workflow = self.workflow.as_ref().map(|workflow| workflow.to_ascii_lowercase());
+        let found = match &self.file {
+            Some(file) if !file.is_dir() => FoundTokens::of_file(file, workflow.as_deref()),
+            Some(dir) => FoundTokens::of_record(dir.clone(), workflow.as_deref()),
+            None => FoundTokens::of_record(record(place, output)?, workflow.as_deref()),
+        }?;
+        let at = found.place.display();
+        match found.tokens.len() {
+            0 if found.count == 0 => Err(Failure::Usage(format!("{at} holds no token"))),
+            0 => Err(Failure::NotFound(format!("{at} holds no token of this workflow"))),
+            count if count > MOST && workflow.is_some() => {
+                Err(Failure::Usage(format!("{at} holds more than {MOST} tokens of this workflow, which are the most that are read")))
+            }
+            count if count > MOST => Err(Failure::Usage(format!(
+                "{at} holds more than {MOST} tokens, which are the most that are read: choose one with --workflow"
+            ))),
+            _ => Ok(found),
         }
     }
 }
 
 impl FoundTokens {
-    fn of_file(file: &Path) -> Result<Self, Failure> {
+    fn of_file(file: &Path, workflow: Option<&str>) -> Result<Self, Failure> {
         let unread = |error: std::io::Error| document::unread(file, &error);
         if std::fs::metadata(file).map_err(unread)?.len() > MOST_BYTES {
             return Err(Failure::Usage(format!("{} has more than {MOST_BYTES} bytes: give fewer tokens", file.display())));
         }
         let text = std::fs::read_to_string(file).map_err(unread)?;
-        let texts: Vec<String> = text.split([' ', ',', '\t', '\r', '\n']).filter(|text| !text.is_empty()).map(str::to_owned).collect();
-        Self { place: file.to_owned(), texts }.bounded()
+        let mut found = Self { place: file.to_owned(), tokens: Vec::new(), count: 0, seen: None };
+        text.split([' ', ',', '\t', '\r', '\n']).filter(|text| !text.is_empty()).for_each(|text| found.take(text, workflow));
+        Ok(found)
     }
 
     /// Reads the tokens that a gate recorded, each once.
-    fn of_record(dir: PathBuf) -> Result<Self, Failure> {
-        let (mut texts, mut seen) = (Vec::new(), std::collections::HashSet::new());
+    fn of_record(dir: PathBuf, workflow: Option<&str>) -> Result<Self, Failure> {
+        let mut found = Self { place: dir.clone(), tokens: Vec::new(), count: 0, seen: Some(HashSet::new()) };
         Archive::open(&dir)?.each(0, |entry| {
             let Record::Changed(changed) = &entry.record else { return };
-            if changed.what == RECORDED && texts.len() <= MOST {
-                texts.extend(changed.lines.iter().filter(|line| seen.insert(line.to_string())).map(ToString::to_string));
+            if changed.what == RECORDED {
+                changed.lines.iter().for_each(|line| found.take(line, workflow));
             }
         })?;
-        Self { place: dir, texts }.bounded()
+        Ok(found)
     }
 
-    fn bounded(self) -> Result<Self, Failure> {
-        let place = self.place.display();
-        match self.texts.len() {
-            0 => Err(Failure::Usage(format!("{place} holds no token"))),
-            count if count > MOST => {
-                Err(Failure::Usage(format!("{place} holds more than {MOST} tokens, which are the most that are read")))
-            }
-            _ => Ok(self),
+    /// Takes a token of the wanted workflow, and one more than are read. Without a wish, a text without claims is taken, too.
+    fn take(&mut self, text: &str, workflow: Option<&str>) {
+        self.count += 1;
+        let claims = unverified(text);
+        let is_wanted = workflow.is_none() || claims.as_ref().is_ok_and(|claims| claims.workflow.as_deref() == workflow);
+        let is_taken = is_wanted && self.tokens.len() <= MOST;
+        if is_taken && self.seen.as_mut().is_none_or(|seen| seen.insert(sha256(signed_part(text).as_bytes()).0)) {
+            self.tokens.push(FoundToken { number: self.count, text: text.to_owned(), claims });
         }
-    }
-
-    fn refused(&self, at: usize, why: &impl ToString) -> Failure {
-        Failure::Failed(format!("token {} of {}: {}", at + 1, self.place.display(), printable(&why.to_string())))
-    }
-
-    fn none(&self) -> Failure {
-        Failure::NotFound(format!("{} holds no token of this workflow", self.place.display()))
     }
 }
 
+/// Says which token does not hold.
+fn refused(number: usize, place: &Path, why: &EctFault) -> String {
+    format!("token {number} of {}: {}", place.display(), printable(&why.to_string()))
+}
+
 impl TokenCheck {
-    /// Checks the tokens, and gives them with their texts, each behind its predecessors.
-    fn checked(&self, place: &Place, output: &Output) -> Result<Vec<(EctClaims, String)>, Failure> {
+    /// Checks the tokens. A token that does not hold takes those behind it along, and no others.
+    fn checked(&self, place: &Place, output: &Output) -> Result<CheckedTokens, Failure> {
         let issuers = self.issuers()?;
         let found = self.given.found(place, output)?;
-        let mut held = Vec::new();
-        for (at, text) in found.texts.iter().enumerate() {
-            let claims = issuers.signed(text).map_err(|fault| found.refused(at, &fault))?;
-            held.extend(self.given.means(&claims).then(|| (claims, text.clone())));
+        let (mut signed, mut faults, mut texts) = (Vec::new(), Vec::new(), HashMap::new());
+        for token in &found.tokens {
+            match issuers.signed(&token.text) {
+                Ok(claims) => {
+                    texts.entry(claims.id.clone()).or_insert_with(|| token.text.clone());
+                    signed.push(claims);
+                }
+                Err(fault) => faults.push(refused(token.number, &found.place, &fault)),
+            }
         }
-        if held.is_empty() {
-            return Err(found.none());
-        }
-        let graph = gathered(held.iter().map(|(claims, _)| claims.clone()).collect())?;
-        let places: std::collections::HashMap<&str, usize> =
-            graph.ordered().enumerate().map(|(at, token)| (token.id.as_str(), at)).collect();
-        held.sort_by_key(|(claims, _)| places.get(claims.id.as_str()).copied());
-        Ok(held)
+        let (graph, unlinked) = EctGraph::sift(MOST, signed);
+        faults.extend(unlinked.iter().map(|(id, fault)| format!("token {id}: {}", printable(&fault.to_string()))));
+        let held = graph.ordered().filter_map(|claims| Some((claims.clone(), texts.remove(&claims.id)?))).collect();
+        Ok(CheckedTokens { held, faults })
     }
 
     fn issuers(&self) -> Result<EctIssuers, Failure> {
@@ -202,25 +229,39 @@ impl TokenCheck {
     }
 
     fn verify(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let held = self.checked(place, output)?;
+        let checked = self.checked(place, output)?;
         if output.wants_json() {
-            return output.json(&held.iter().map(|(claims, _)| shown(claims)).collect::<Vec<_>>());
+            output.json(&checked.held.iter().map(|(claims, _)| shown(claims)).collect::<Vec<_>>())?;
+            return checked.end();
         }
-        held.iter().try_for_each(|(claims, _)| output.line(&line(claims)))?;
-        output.line(&format!("{} tokens hold: every signature, and every link", held.len()))
+        checked.held.iter().try_for_each(|(claims, _)| output.line(&line(claims)))?;
+        let count = checked.held.len();
+        checked.end()?;
+        output.line(&format!("{count} tokens hold: every signature, and every link"))
     }
 
     fn export(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        let held = self.checked(place, output)?;
+        let checked = self.checked(place, output)?;
         if output.wants_json() {
-            return output.json(&held.iter().map(|(_, text)| text).collect::<Vec<_>>());
+            output.json(&checked.held.iter().map(|(_, text)| text).collect::<Vec<_>>())?;
+        } else {
+            checked.held.iter().try_for_each(|(_, text)| output.line(text))?;
         }
-        held.iter().try_for_each(|(_, text)| output.line(text))
+        checked.end()
     }
 }
 
-fn gathered(tokens: Vec<EctClaims>) -> Result<EctGraph, Failure> {
-    EctGraph::gather(MOST, tokens).map_err(|fault| Failure::Failed(printable(&fault.to_string())))
+impl CheckedTokens {
+    /// Ends the command: with a failure, if a token does not hold.
+    fn end(&self) -> Result<(), Failure> {
+        let Some(named) = self.faults.get(..self.faults.len().min(MOST_NAMED)).filter(|named| !named.is_empty()) else { return Ok(()) };
+        let more = self.faults.len() - named.len();
+        let rest = if more == 0 { String::new() } else { format!("; and {more} more") };
+        let held = self.held.len();
+        let count =
+            if held == 0 { String::new() } else { format!("{} of {} tokens do not hold: ", self.faults.len(), self.faults.len() + held) };
+        Err(Failure::Failed(format!("{count}{}{rest}", named.join("; "))))
+    }
 }
 
 fn show(tokens: &[EctClaims], output: &Output) -> Result<(), Failure> {

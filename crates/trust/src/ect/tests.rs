@@ -3,6 +3,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519, SigningKey};
 
 use super::*;
+use audit::ect::compact::signed_part;
 
 const NOW: u64 = 1_772_064_150;
 const GATE: &str = "spiffe://example.com/gate";
@@ -102,6 +103,25 @@ fn ae_40_plain_claims_pass_at_the_lowest_level_alone() {
 }
 
 #[test]
+fn ae_40_keys_of_many_issuers_hide_no_other() {
+    let (signer, mut known) = (signer("k"), EctIssuers::default());
+    for number in 0..20 {
+        known.add(&format!("spiffe://example.com/{number}"), KeySet::parse(&self::signer("k").public().unwrap()).unwrap());
+    }
+    known.add(GATE, KeySet::parse(&signer.public().unwrap()).unwrap());
+    assert_eq!(known.signed(&signer.sign(&WORK, EctDraft::Draft01).unwrap()).map(drop), Ok(()));
+}
+
+#[test]
+fn ae_40_the_twin_of_a_signature_is_the_same_token() {
+    let signer = signer("k");
+    let token = signer.sign(&WORK, EctDraft::Draft01).unwrap();
+    let again = signer.sign(&WORK, EctDraft::Draft01).unwrap();
+    assert_ne!(token, again);
+    assert_eq!(signed_part(&token), signed_part(&again));
+}
+
+#[test]
 fn a_key_of_another_curve_is_refused() {
     for algorithm in [&PKCS_ECDSA_P384_SHA384, &PKCS_ED25519] {
         let pem = KeyPair::generate_for(algorithm).unwrap().serialize_pem();
@@ -117,9 +137,12 @@ fn ae_40_a_made_key_is_read_again_under_its_thumbprint() {
     assert_eq!(signer.public().unwrap(), again.public().unwrap());
     let token = again.sign(&WORK, EctDraft::Draft01).unwrap();
     assert_eq!(issuers(&[(GATE, &signer)]).signed(&token).unwrap().id, WORK.id);
-    let document = signer.sign_document("aepb-capability+jwt", b"{}").unwrap();
+    let payload = format!("{{\"iss\":\"{GATE}\"}}");
+    let document = signer.sign_document("aepb-capability+jwt", payload.as_bytes()).unwrap();
     let known = issuers(&[(GATE, &signer)]);
     assert!(known.signed(&document).is_err(), "a document is no token");
-    assert_eq!(known.document(&document, "aepb-capability+jwt"), Ok((GATE.to_owned(), b"{}".to_vec())));
+    assert_eq!(known.document(&document, "aepb-capability+jwt"), Ok((GATE.to_owned(), payload.into_bytes())));
+    let other = signer.sign_document("aepb-capability+jwt", b"{\"iss\":\"spiffe://example.com/other\"}").unwrap();
+    assert_eq!(known.document(&other, "aepb-capability+jwt").map(drop), Err(EctFault::Issuer));
     assert!(known.document(&token, "aepb-capability+jwt").is_err(), "and a token no document");
 }

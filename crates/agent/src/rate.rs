@@ -1,4 +1,4 @@
-//! Rates of translated requests, each caller's by itself. Knows no request.
+//! Rates of requests, each caller's by itself. Knows no request.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Requests of every caller that is not at its full rate.
 #[derive(Default)]
-pub struct TranslationRates(Mutex<HashMap<Principal, RestedRate>>);
+pub struct CallerRates(Mutex<HashMap<Principal, RestedRate>>);
 
 /// Requests that a caller may make at once, at a time.
 struct RestedRate {
@@ -20,7 +20,15 @@ struct RestedRate {
     at: Instant,
 }
 
-impl TranslationRates {
+impl CallerRates {
+    /// Finds the time that `caller` has to wait, where `rate` requests are free in a minute. Charges nothing.
+    pub fn wait(&self, caller: &Principal, rate: u32, now: Instant) -> Option<Duration> {
+        let rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (most, one) = (f64::from(rate.max(1)), rates.get(caller)?);
+        let free = (one.free + now.saturating_duration_since(one.at).as_secs_f64() * most / 60.0).min(most);
+        (free < 1.0).then(|| MINUTE.mul_f64((1.0 - free) / most))
+    }
+
     /// Charges a request to `caller` where `rate` are free in a minute, and as many at once. The error is the time to wait.
     pub fn charge(&self, caller: &Principal, rate: u32, now: Instant) -> Result<(), Duration> {
         let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,11 +57,12 @@ mod tests {
 
     #[test]
     fn ae_17_each_caller_has_a_rate_of_its_own() {
-        let (rates, now) = (TranslationRates::default(), Instant::now());
+        let (rates, now) = (CallerRates::default(), Instant::now());
         let caller = |name: &str| Principal::new(PrincipalKind::Token, name);
         for _ in 0..6 {
-            assert_eq!(rates.charge(&caller("a"), 6, now), Ok(()));
+            assert_eq!((rates.wait(&caller("a"), 6, now), rates.charge(&caller("a"), 6, now)), (None, Ok(())));
         }
+        assert_eq!(rates.wait(&caller("a"), 6, now), Some(Duration::from_secs(10)));
         assert_eq!(rates.charge(&caller("a"), 6, now), Err(Duration::from_secs(10)));
         assert_eq!(rates.charge(&caller("b"), 6, now), Ok(()));
         assert_eq!(rates.charge(&caller("a"), 6, now + Duration::from_secs(10)), Ok(()));
@@ -62,7 +71,7 @@ mod tests {
 
     #[test]
     fn ae_17_callers_at_rest_are_forgotten() {
-        let (rates, now) = (TranslationRates::default(), Instant::now());
+        let (rates, now) = (CallerRates::default(), Instant::now());
         let caller = |number: usize| Principal::new(PrincipalKind::Token, number.to_string());
         for number in 0..MOST_CALLERS {
             assert_eq!(rates.charge(&caller(number), 60, now), Ok(()));
