@@ -281,6 +281,8 @@ def recorded(report, door, planner):
     report.equal("AE-41: and drawn", ect("draw").stdout.count("->"), 2)
     exported = ect("export", *issuers).stdout.split()
     report.equal("AE-41: and exported for the other library", [one["claims"]["exec_act"] for one in verified(", ".join(exported[1:]), json.loads(keys))], ["aepb:translate", "banyan:answer"])
+    whole = door.gateway.asked("ect", "verify", *issuers, "--config", os.path.join(door.directory, "banyan.toml"))
+    report.check("AE-41: the whole record holds, refused loops included", whole.returncode == 0 and "every link" in whole.stdout, (whole.returncode, whole.stderr))
     missing = door.gateway.asked("ect", "verify", *issuers, "--workflow", str(uuid.uuid4()), "--config", os.path.join(door.directory, "banyan.toml"))
     report.check("AE-41: an unknown workflow is told as such", missing.returncode != 0 and "no token of this workflow" in missing.stderr, missing.stderr)
     door.gateway.start()
@@ -344,6 +346,9 @@ def agreed(report):
         found = [one["claims"] for one in verified(headers["Execution-Context"], door.public())]
         report.equal("AE-20: the agreement is a token between the caller's and the hop", ([one["exec_act"] for one in found], found[1]["pred"], found[0]["ect_ext"].get("banyan.approval")),
                      (["hitl:approval_granted", "aepb:translate", "banyan:answer"], [found[0]["jti"]], one["id"]))
+        report.equal("AE-20: the agreement is bound to the params that left", found[0].get("out_hash"), found[1]["out_hash"])
+        status, _, raw, _ = door.send(headers["Execution-Context"].split(", ")[0], skill="disk__no")
+        report.check("AE-12: an agreement stands before no other call", status == 403 and b"ends no task" in raw, (status, raw))
 
 
 class Liar:
