@@ -70,7 +70,7 @@ def forgotten(report, door, planner):
     status, headers, raw, _ = door.send(inside, message)
     report.check("AE-14: a loop is refused, and leaves an error", status == 403 and headers["Execution-Context"], raw)
     again = door.send(inside, message)
-    report.equal("AE-15: sent again, it leaves nothing more", (again[0], again[1]["Execution-Context"]), (403, None))
+    report.equal("AE-12: sent again, it leaves nothing more", (again[0], again[1]["Execution-Context"]), (403, None))
     held = checked(door, wid)
     report.equal("AE-41: a refused workflow is verified from the record", (held.returncode, [one["action"] for one in json.loads(held.stdout or "[]")][-1]), (0, "aepb:translate_error"))
 

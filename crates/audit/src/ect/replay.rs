@@ -45,7 +45,7 @@ impl EctReplays {
         let mut fresh = BTreeMap::new();
         for claims in tokens {
             let mark = mark(claims);
-            if self.seen.contains(&mark) || fresh.insert(mark, end(claims)).is_some() {
+            if self.seen.contains(&mark) || fresh.insert(mark, expiry_of(claims)).is_some() {
                 return Err(EctFault::Replayed(claims.id.clone()));
             }
         }
@@ -86,6 +86,6 @@ impl EctReplays {
 }
 
 /// Finds the first second in which the claims are judged as expired, or as too old.
-fn end(claims: &EctClaims) -> u64 {
+fn expiry_of(claims: &EctClaims) -> u64 {
     claims.expires.saturating_add(SKEW).min(claims.issued.saturating_add(MOST_AGE + 1))
 }

@@ -159,7 +159,7 @@ impl FoundTokens {
         }
         let text = std::fs::read_to_string(file).map_err(unread)?;
         let mut found = Self { place: file.to_owned(), tokens: Vec::new(), count: 0, seen: None };
-        text.split([' ', ',', '\t', '\r', '\n']).filter(|text| !text.is_empty()).for_each(|text| found.take(text, workflow));
+        text.split([' ', ',', '\t', '\r', '\n']).filter(|text| !text.is_empty()).for_each(|text| found.add_token(text, workflow));
         Ok(found)
     }
 
@@ -169,14 +169,14 @@ impl FoundTokens {
         Archive::open(&dir)?.each(0, |entry| {
             let Record::Changed(changed) = &entry.record else { return };
             if changed.what == RECORDED {
-                changed.lines.iter().for_each(|line| found.take(line, workflow));
+                changed.lines.iter().for_each(|line| found.add_token(line, workflow));
             }
         })?;
         Ok(found)
     }
 
     /// Takes a token of the wanted workflow, and one more than are read. Without a wish, a text without claims is taken, too.
-    fn take(&mut self, text: &str, workflow: Option<&str>) {
+    fn add_token(&mut self, text: &str, workflow: Option<&str>) {
         self.count += 1;
         let claims = unverified(text);
         let is_wanted = workflow.is_none() || claims.as_ref().is_ok_and(|claims| claims.workflow.as_deref() == workflow);
@@ -232,11 +232,11 @@ impl TokenCheck {
         let checked = self.checked(place, output)?;
         if output.wants_json() {
             output.json(&checked.held.iter().map(|(claims, _)| shown(claims)).collect::<Vec<_>>())?;
-            return checked.end();
+            return checked.conclude();
         }
         checked.held.iter().try_for_each(|(claims, _)| output.line(&line(claims)))?;
         let count = checked.held.len();
-        checked.end()?;
+        checked.conclude()?;
         output.line(&format!("{count} tokens hold: every signature, and every link"))
     }
 
@@ -247,13 +247,13 @@ impl TokenCheck {
         } else {
             checked.held.iter().try_for_each(|(_, text)| output.line(text))?;
         }
-        checked.end()
+        checked.conclude()
     }
 }
 
 impl CheckedTokens {
     /// Ends the command: with a failure, if a token does not hold.
-    fn end(&self) -> Result<(), Failure> {
+    fn conclude(&self) -> Result<(), Failure> {
         let Some(named) = self.faults.get(..self.faults.len().min(MOST_NAMED)).filter(|named| !named.is_empty()) else { return Ok(()) };
         let more = self.faults.len() - named.len();
         let rest = if more == 0 { String::new() } else { format!("; and {more} more") };
