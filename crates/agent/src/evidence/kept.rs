@@ -204,12 +204,13 @@ mod tests {
     #[test]
     fn ids_of_a_caller_and_of_all_are_bounded() {
         let mut kept = KeptTokens::default();
-        for number in 0..IDS {
-            assert_eq!(kept.admit_once(&(number / IDS_OF_CALLER).to_string(), &[claims(number)], NOW), Ok(()));
-        }
-        assert_eq!(kept.admit_once("0", &[claims(IDS)], NOW), Err(EctFault::Full(IDS_OF_CALLER)));
-        assert_eq!(kept.admit_once("new", &[claims(IDS)], NOW), Err(EctFault::Full(IDS)));
-        assert_eq!(kept.admit_once("new", &[claims(IDS)], NOW + 1_000), Ok(()), "expired ids make room");
+        let mut take = |caller: &str, number, now| kept.admit_once(&named(caller), &[claims(number)], now);
+        let of_one = (0..).take_while(|number| take("greedy", *number, NOW).is_ok()).count();
+        assert!(of_one > IDS / 16 && of_one < IDS / 8, "{of_one}");
+        let next = (IDS..2 * IDS).find(|number| take(&(number % 5_000).to_string(), *number, NOW).is_err());
+        assert!(next.is_some_and(|next| next - IDS + of_one <= IDS), "{next:?}");
+        assert!(matches!(take("greedy", 2 * IDS, NOW), Err(EctFault::Crowded(1..=900))));
+        assert_eq!(take("greedy", 2 * IDS, NOW + 1_000), Ok(()), "expired ids make room");
     }
 
     #[test]
