@@ -133,8 +133,8 @@ impl TokenFile {
         let workflow = self.workflow.as_ref().map(|workflow| workflow.to_ascii_lowercase());
         let found = match &self.file {
             Some(file) if !file.is_dir() => FoundTokens::of_file(file, workflow.as_deref()),
-            Some(dir) => FoundTokens::of_record(dir.clone(), workflow.as_deref()),
-            None => FoundTokens::of_record(record(place, output)?, workflow.as_deref()),
+            Some(dir) => FoundTokens::of_record(dir, workflow.as_deref()),
+            None => FoundTokens::of_record(&record(place, output)?, workflow.as_deref()),
         }?;
         let at = found.place.display();
         match found.tokens.len() {
@@ -164,9 +164,9 @@ impl FoundTokens {
     }
 
     /// Reads the tokens that a gate recorded, each once.
-    fn of_record(dir: PathBuf, workflow: Option<&str>) -> Result<Self, Failure> {
-        let mut found = Self { place: dir.clone(), tokens: Vec::new(), count: 0, seen: Some(HashSet::new()) };
-        Archive::open(&dir)?.each(0, |entry| {
+    fn of_record(dir: &Path, workflow: Option<&str>) -> Result<Self, Failure> {
+        let mut found = Self { place: dir.to_owned(), tokens: Vec::new(), count: 0, seen: Some(HashSet::new()) };
+        Archive::open(dir)?.each(0, |entry| {
             let Record::Changed(changed) = &entry.record else { return };
             if changed.what == RECORDED {
                 changed.lines.iter().for_each(|line| found.add_token(line, workflow));
