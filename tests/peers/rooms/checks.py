@@ -6,7 +6,7 @@ from pathlib import Path
 
 import install
 from gateway import Gateway
-from rooms import beyond, entering, frames, mew, mounted, seats, silence, talk, terminal
+from rooms import beyond, entering, frames, mew, mounted, reference, seats, silence, talk, terminal
 from rooms.party import FULL, PATIENCE, Party
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
@@ -61,7 +61,7 @@ rooms = ["vault"]
 
 def run(report):
     """All cases against one gate, each in its turn, and those of rooms that servers sit in, or that stand in the tree, each against one of its own."""
-    for name, case in (*seats.cases(), *mounted.cases()):
+    for name, case in (*seats.cases(), *mounted.cases(), *reference.cases()):
         with tempfile.TemporaryDirectory() as place:
             report.guard(f"rooms/{name}", lambda n=name, c=case, p=place: c(report, f"rooms/{n}", Path(p)))
     with tempfile.TemporaryDirectory() as place:

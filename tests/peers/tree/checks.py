@@ -16,7 +16,7 @@ from clients.checks import command, count
 from conformance.server_scenarios import fixture
 from gateway import Gateway, free_port
 from servers.checks import node_server
-from tree import deep, draft, joining, large, links, registrants, severed
+from tree import codes, deep, draft, joining, large, links, registrants, severed
 from wire import Legacy, Modern
 
 # Seconds that all of it may take; `run.py` says so where it took longer.
@@ -34,7 +34,7 @@ def run(report):
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for work in (files, circle, restarted):
             pool.submit(report.guard, f"tree/{work.__name__}", lambda w=work: w(report))
-        for part in (deep, draft, joining, registrants, severed):
+        for part in (codes, deep, draft, joining, registrants, severed):
             pool.submit(report.guard, f"tree/{part.__name__}", lambda p=part: p.run(report))
         links.run(report, pool)
         for client, mode in CLIENTS:

@@ -147,7 +147,7 @@ def refusals(report, edge):
     nobody = {"session_id": "00000000-0000-4000-8000-000000000000"}
     for method in ("mcpax/heartbeat", "mcpax/deregister"):
         error = gate.call(method, nobody).error
-        report.check(f"tree/draft refusals: {method} of nobody", error.get("code") in (-31012, -32602), error)
+        report.equal(f"tree/draft refusals: {method} of nobody", (error.get("code"), error.get("message")), (-31012, "unknown_session"))
     with Gateway("tree draft strict", {}, config=REGISTRY + "proof = 'always'\n") as strict:
         alone = Legacy(strict.url())
         report.equal("tree/draft refusals: no such method", alone.call("mcpax/unheard", {}).error.get("code"), -32601)
