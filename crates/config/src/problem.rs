@@ -1,6 +1,7 @@
 //! Mistakes in a configuration file with their places: line, column, and the line itself with a caret. Does not look for mistakes. A line
 //! is shown without texts, save the wrong text, because any other may be a secret.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -24,7 +25,7 @@ pub enum ConfigError {
         path: PathBuf,
     },
     /// The file has flaws.
-    #[error("{}", Report { path, problems, more: *more })]
+    #[error("{}", Report { path, problems, more: *more, following: *following })]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -32,6 +33,8 @@ pub enum ConfigError {
         problems: Vec<Problem>,
         /// Mistakes behind the last of these.
         more: usize,
+        /// Mistakes left out because they may only follow from these.
+        following: usize,
     },
     /// The file can't be read.
     #[error("can't read `{}`: {source}\n  {}", path.display(), unread(source))]
@@ -72,18 +75,31 @@ pub struct Flaw {
     pub(super) message: String,
     pub(super) help: Option<String>,
     pub(super) shown: Shown,
+    /// Known key that an unknown key is near to.
+    pub(super) meant: Option<String>,
+    /// Sections without which this is a mistake: a mistake in one of them is the cause.
+    pub(super) lacks: &'static [&'static str],
+    /// Set of a mistake that may only follow from another mistake.
+    pub(super) follows: bool,
 }
 
 impl Flaw {
     /// Describes a mistake at `span`, a range of bytes.
     pub fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span, message: message.into(), help: None, shown: Shown::Flaw }
+        Self { span, message: message.into(), help: None, shown: Shown::Flaw, meant: None, lacks: &[], follows: false }
     }
 
     /// Adds advice for the reader.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Names the sections whose lack is the mistake.
+    #[must_use]
+    pub(super) fn lacking(mut self, sections: &'static [&'static str]) -> Self {
+        self.lacks = sections;
         self
     }
 
@@ -95,13 +111,40 @@ impl Flaw {
     }
 }
 
-/// Puts flaws into the order of the file and shows the lines of the first: each costs a look at the whole file.
+/// Puts flaws into the order of the file and shows the lines of the first: each costs a look at the whole file. Leaves out flaws that may
+/// only follow from the others.
 pub(super) fn invalid(path: &Path, text: &str, schema: &Value, mut flaws: Vec<Flaw>) -> ConfigError {
     flaws.sort_by_key(|flaw| (flaw.span.start, flaw.span.end));
     flaws.dedup();
+    let touched = touched(text, &flaws);
+    let follows = |flaw: &Flaw| flaw.follows || flaw.lacks.iter().any(|section| touched.contains(*section));
+    let following = flaws.iter().filter(|flaw| follows(flaw)).count();
+    if following < flaws.len() {
+        flaws.retain(|flaw| !follows(flaw));
+    }
     let more = flaws.len().saturating_sub(MOST_SHOWN);
     let problems = flaws.into_iter().take(MOST_SHOWN).map(|flaw| problem(text, schema, flaw)).collect();
-    ConfigError::Invalid { path: path.to_owned(), problems, more }
+    ConfigError::Invalid { path: path.to_owned(), problems, more, following }
+}
+
+/// Lists the sections with a mistake, or meant by one, where a mistake asks for them.
+fn touched(text: &str, flaws: &[Flaw]) -> BTreeSet<String> {
+    if flaws.iter().all(|flaw| flaw.lacks.is_empty()) {
+        return BTreeSet::new();
+    }
+    let true_ones = flaws.iter().filter(|flaw| flaw.lacks.is_empty()).take(MOST_SHOWN);
+    true_ones.flat_map(|flaw| flaw.meant.clone().into_iter().chain([section(text, flaw.span.start).to_owned()])).collect()
+}
+
+/// The key at the top of the file to which the text at `at` belongs.
+fn section(text: &str, at: usize) -> &str {
+    let at = floor(text, at);
+    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    let mut above = text[..end].lines().rev().peekable();
+    let own = above.peek().copied().unwrap_or_default();
+    let line = above.find(|line| line.trim_start().starts_with('[')).unwrap_or(own);
+    let key = line.trim_start_matches(['[', ' ', '\t', '"', '\'']);
+    key.split(['.', ']', '=', ' ', '"', '\'']).next().unwrap_or_default()
 }
 
 fn problem(text: &str, schema: &Value, flaw: Flaw) -> Problem {
@@ -110,14 +153,15 @@ fn problem(text: &str, schema: &Value, flaw: Flaw) -> Problem {
     let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let line = text[..line_start].matches('\n').count() + 1;
     let end = floor(text, flaw.span.end).clamp(start, line_end);
-    let width = text[start..end].chars().count().max(1);
 
     let shown = snippet::line(text, line_start..line_end, start..end, flaw.shown, schema);
-    let pad: String = text[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let pad: String = shown.before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let carets = "^".repeat(shown.flaw.chars().count().max(1));
+    let shown = [shown.before, shown.flaw, shown.after].concat();
 
     let number = line.to_string();
     let gutter = " ".repeat(number.len());
-    let snippet = format!("{number} | {}\n{gutter} | {pad}{}", shown.trim_end(), "^".repeat(width));
+    let snippet = format!("{number} | {}\n{gutter} | {pad}{carets}", shown.trim_end());
     let column = text[line_start..start].chars().count() + 1;
     Problem { line, column, message: flaw.message, help: flaw.help, snippet }
 }
@@ -130,6 +174,7 @@ struct Report<'a> {
     path: &'a Path,
     problems: &'a [Problem],
     more: usize,
+    following: usize,
 }
 
 impl fmt::Display for Report<'_> {
@@ -149,6 +194,11 @@ impl fmt::Display for Report<'_> {
         }
         if self.more > 0 {
             write!(f, "\n\nand {} more: mend these first", self.more)?;
+        }
+        match self.following {
+            0 => {}
+            1 => f.write_str("\n\n1 more mistake may only follow from these, and is left out")?,
+            several => write!(f, "\n\n{several} more mistakes may only follow from these, and are left out")?,
         }
         Ok(())
     }

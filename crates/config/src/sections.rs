@@ -213,7 +213,8 @@ impl Sections {
         let Ok(forms) = self.forms(&table) else { return Vec::new() };
         let mut reading = FileReading::new(beside(path), table.get_ref(), sources, self.mounting());
         self.resolve(&forms, &mut reading);
-        reading.flaws.into_iter().take(MOST_AT_ONCE).filter(|found| !pruned::may_follow(found, known, text)).collect()
+        let found = reading.flaws.into_iter().take(MOST_AT_ONCE);
+        found.map(|found| Flaw { follows: pruned::may_follow(&found, known, text), ..found }).collect()
     }
 
     /// Cuts the file into the forms of its sections.

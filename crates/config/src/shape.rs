@@ -45,6 +45,7 @@ impl<'a> Walk<'a> {
     fn table(&mut self, span: std::ops::Range<usize>, table: &DeTable<'_>, schema: &'a Value) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let others = schema.get("additionalProperties").filter(|schema| schema.is_object());
+        let mut meant: Vec<String> = Vec::new();
         for (key, value) in table {
             let name: &str = key.get_ref();
             match properties.and_then(|known| known.get(name)).or(others) {
@@ -56,7 +57,9 @@ impl<'a> Walk<'a> {
                 None => {
                     let known = properties.into_iter().flatten().map(|(name, _)| name.as_str());
                     let flaw = self.unknown(name, &known.collect::<Vec<_>>());
+                    let near = flaw.meant.clone();
                     self.flaws.push(Flaw { span: key.span(), ..flaw });
+                    meant.extend(near);
                 }
             }
         }
@@ -64,6 +67,7 @@ impl<'a> Walk<'a> {
             let name = name.as_str().unwrap_or_default();
             if !table.contains_key(name) {
                 let flaw = Flaw::new(span.clone(), format!("{} needs `{name}`", self.place()));
+                let flaw = Flaw { follows: meant.iter().any(|key| key == name), ..flaw };
                 self.flaws.push(with_example(flaw, properties.and_then(|known| known.get(name))));
             }
         }
@@ -73,7 +77,9 @@ impl<'a> Walk<'a> {
         let place = if self.path.is_empty() { "at the top".to_owned() } else { format!("in `{}`", self.path.join(".")) };
         let flaw = Flaw::new(0..0, format!("unknown key `{name}` {place}"));
         let foreign = FOREIGN.iter().find(|(theirs, ours)| *theirs == name && known.contains(ours)).map(|&(_, ours)| ours);
-        match foreign.or_else(|| suggest::nearest(name, known.iter().copied())) {
+        let near = foreign.or_else(|| suggest::nearest(name, known.iter().copied()));
+        let flaw = Flaw { meant: near.map(str::to_owned), ..flaw };
+        match near {
             Some("mount") if name == "mcpServers" => {
                 flaw.help("Banyan's section is `mount`; `banyan import FILE.json --write` turns a client's file into mounts")
             }

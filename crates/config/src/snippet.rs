@@ -17,8 +17,19 @@ pub(super) enum Shown {
     Keys,
 }
 
-/// Shows the line at `line`, with stars for hidden characters.
-pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Shown, schema: &Value) -> String {
+/// Sign for a hidden text, whatever its length.
+const HIDDEN: &str = "***";
+
+/// A line with its hidden texts covered, around the flaw.
+#[derive(Default)]
+pub(super) struct ShownLine {
+    pub(super) before: String,
+    pub(super) flaw: String,
+    pub(super) after: String,
+}
+
+/// Shows the line at `line`. A hidden text does not tell its length.
+pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Shown, schema: &Value) -> ShownLine {
     let hidden = match shown {
         Shown::Flaw | Shown::NotTheFlaw => hidden_ranges(text),
         Shown::Keys => unsure_ranges(text, line.clone(), schema),
@@ -27,12 +38,31 @@ pub(super) fn line(text: &str, line: Range<usize>, flaw: Range<usize>, shown: Sh
     let is_hidden = |at: usize, c: char| match shown {
         Shown::Flaw if flaw.contains(&at) => false,
         Shown::NotTheFlaw if flaw.contains(&at) && c.is_alphanumeric() => true,
-        Shown::Flaw | Shown::Keys | Shown::NotTheFlaw | Shown::Whole => {
-            !c.is_whitespace() && hidden.iter().any(|range| range.contains(&at))
-        }
+        Shown::Flaw | Shown::Keys | Shown::NotTheFlaw | Shown::Whole => hidden.iter().any(|range| range.contains(&at)),
     };
-    let chars = text[line.clone()].char_indices();
-    chars.map(|(i, c)| if is_hidden(line.start + i, c) { '*' } else { c }).collect()
+    let part = |range: Range<usize>| covered(&text[range.clone()], |at, c| is_hidden(range.start + at, c));
+    let (start, end) = (flaw.start.clamp(line.start, line.end), flaw.end.clamp(line.start, line.end));
+    ShownLine { before: part(line.start..start), flaw: part(start..end), after: part(end..line.end) }
+}
+
+/// Writes one sign for each run of hidden characters. Blanks in front of a run stay, so that words keep their distance.
+fn covered(text: &str, is_hidden: impl Fn(usize, char) -> bool) -> String {
+    let (mut shown, mut is_run) = (String::new(), false);
+    for (at, c) in text.char_indices() {
+        match (is_hidden(at, c), c.is_whitespace()) {
+            (false, _) => {
+                is_run = false;
+                shown.push(c);
+            }
+            (true, true) if !is_run => shown.push(c),
+            (true, false) if !is_run => {
+                is_run = true;
+                shown.push_str(HIDDEN);
+            }
+            (true, _) => {}
+        }
+    }
+    shown
 }
 
 /// Finds strings and comments of TOML.

@@ -35,6 +35,9 @@ struct Report<'a> {
     problems: &'a [Problem],
     /// Mistakes behind the last of these.
     more: usize,
+    /// Mistakes left out because they may only follow from these.
+    #[serde(skip_serializing_if = "is_zero")]
+    following: usize,
     mounts: Vec<String>,
     /// Notices about claims taken on trust.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -62,12 +65,13 @@ impl Check {
                 let count = counted(warnings.len(), "warning");
                 if self.strict && !warnings.is_empty() { Err(Failure::Failed(format!("{count} in {}", file.display()))) } else { Ok(()) }
             }
-            Err(ConfigError::Invalid { problems, more, .. }) if output.wants_json() => {
+            Err(ConfigError::Invalid { problems, more, following, .. }) if output.wants_json() => {
                 output.json(&Report {
                     file: &file,
                     ok: false,
                     problems: &problems,
                     more,
+                    following,
                     mounts: Vec::new(),
                     notices: Vec::new(),
                     warnings: &[],
@@ -82,7 +86,16 @@ impl Check {
 fn fine(file: &Path, config: &Config, warnings: &[Finding], output: &Output) -> Result<(), Failure> {
     let mounts: Vec<String> = config.mounts.keys().map(ToString::to_string).collect();
     if output.wants_json() {
-        return output.json(&Report { file, ok: true, problems: &[], more: 0, mounts, notices: config::notices(config), warnings });
+        return output.json(&Report {
+            file,
+            ok: true,
+            problems: &[],
+            more: 0,
+            following: 0,
+            mounts,
+            notices: config::notices(config),
+            warnings,
+        });
     }
     let count = |is_kind: fn(&Transport) -> bool| config.servers().filter(|mount| is_kind(&mount.transport)).count();
     let started = count(|transport| matches!(transport, Transport::Stdio(_)));
@@ -109,6 +122,11 @@ fn fine(file: &Path, config: &Config, warnings: &[Finding], output: &Output) -> 
     Ok(())
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 fn summary(file: &Path, problems: usize) -> String {
     format!("{} in {}", counted(problems, "problem"), file.display())
 }
@@ -116,7 +134,9 @@ fn summary(file: &Path, problems: usize) -> String {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         match &error {
-            ConfigError::Invalid { path, problems, more } => Self::Failed(format!("{}\n\n{error}", summary(path, problems.len() + more))),
+            ConfigError::Invalid { path, problems, more, .. } => {
+                Self::Failed(format!("{}\n\n{error}", summary(path, problems.len() + more)))
+            }
             ConfigError::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Self::NotFound(error.to_string()),
             ConfigError::Empty { .. } | ConfigError::Read { .. } => Self::Failed(error.to_string()),
         }

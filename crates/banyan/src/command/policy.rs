@@ -22,7 +22,7 @@ use crate::{document, places};
 use fixtures::Test;
 use replay::Replay;
 
-/// Makes, checks and tries the rules that say who may call what.
+/// Makes, checks and tries the rules about calls.
 #[derive(Args)]
 pub(crate) struct Policy {
     #[command(subcommand)]
@@ -35,7 +35,7 @@ enum What {
     Check(Check),
     /// Write a file of rules to begin with
     Init(Init),
-    /// Ask rules about calls that were made, from the record: who would be refused now
+    /// Ask rules about recorded calls: would they be refused now?
     Replay(Replay),
     /// Try rules on calls that are written in a file
     Test(Test),
@@ -94,7 +94,9 @@ impl Check {
                     let again = read(&rules.file, &text(&rules.file)?);
                     (rules.file, again)
                 }
-                Err(ConfigError::Invalid { path, problems, more }) => (path.clone(), Err(ConfigError::Invalid { path, problems, more })),
+                Err(ConfigError::Invalid { path, problems, more, following }) => {
+                    (path.clone(), Err(ConfigError::Invalid { path, problems, more, following }))
+                }
                 Err(error) => return Err(error.into()),
             },
         };

@@ -179,6 +179,36 @@ fn mistakes_of_form_and_meaning_come_in_one_round() {
 }
 
 #[test]
+fn a_slip_in_a_token_is_told_alone() {
+    let hash = "01".repeat(32);
+    let slips = [
+        format!("[[token]]\nnmae = \"ci\"\nsha256 = \"{hash}\"\n"),
+        format!("[[token]]\nname = \"ci\"\nsha526 = \"{hash}\"\n"),
+        format!("[[tokn]]\nname = \"ci\"\nsha256 = \"{hash}\"\n"),
+        "[[token]]\nname = \"ci\"\nsha256 = \"0101\"\n".to_owned(),
+        "token = [{ name = \"ci\", sha256 = 7 }]\n".to_owned(),
+    ];
+    for slip in slips {
+        let (listen, rest) = ("listen = \"0.0.0.0:7411\"\n", &slip);
+        let text = if slip.starts_with("token") { format!("{rest}{listen}") } else { format!("{listen}{rest}") };
+        let told = refused(&text);
+        assert!(!told.contains("no token is configured") && !told.contains("needs `"), "{text}{told}");
+        assert!(told.contains("may only follow from these"), "{text}{told}");
+        assert_eq!(problems(&text).len(), 1, "{text}{told}");
+    }
+    let told = refused("listen = \"0.0.0.0:7411\"\n[mount.a]\ncomand = \"x\"\n");
+    assert!(told.contains("no token is configured") && told.contains("did you mean `command`?"), "{told}");
+}
+
+#[test]
+fn a_hidden_text_does_not_tell_its_length() {
+    let told = |secret: &str| refused(&format!("mount.a = {{ comand = \"{secret}\", env = {{ A = \"{secret}\" }} }}\n"));
+    assert_eq!(told("x"), told("a much longer text of many words").as_str());
+    let shown = "1 | mount.a = { comand = \"***\", env = { A = \"***\" } }\n  |             ^^^^^^";
+    assert!(told("x").contains(shown), "{}", told("x"));
+}
+
+#[test]
 fn a_clients_file_is_known_as_such() {
     let told = refused("{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}");
     assert!(told.contains("this is JSON") && told.contains("banyan import FILE --write"), "{told}");
@@ -211,7 +241,7 @@ request_size = 5
 unknown key `listn` at the top
  --> banyan.toml:1:1
   |
-1 | listn = \"***********\"
+1 | listn = \"***\"
   | ^^^^^
   = did you mean `listen`?
 
@@ -225,8 +255,8 @@ unknown key `comand` in `mount.files`
 `mount.files.args` is a number, and must be a string
  --> banyan.toml:5:9
   |
-5 | args = [*]
-  |         ^
+5 | args = [***]
+  |         ^^^
 
 `mount.files.transport` is \"htp\", and must be one of `http`, `sse`, `a2a`
  --> banyan.toml:6:13
@@ -246,7 +276,9 @@ unknown key `comand` in `mount.files`
    |
 10 | request_size = 5
    |                ^
-   = for example \"16MiB\""
+   = for example \"16MiB\"
+
+1 more mistake may only follow from these, and is left out"
     );
 }
 
@@ -280,8 +312,8 @@ url = \"http://x\"
 mount `b` has both `command` and `url`
  --> banyan.toml:6:7
   |
-6 | url = \"********\"
-  |       ^^^^^^^^^^
+6 | url = \"***\"
+  |       ^^^^^
   = keep `command` for a program to start, or `url` for a server that runs elsewhere"
     );
 }
@@ -381,7 +413,7 @@ fn carets_stand_under_the_right_characters() {
     let text = "[mount.a]\n\tenv = { \"ä\" = \"ö\", \"=\" = 'x' }\ncommand = \"x\"";
     let problem = &problems(text)[0];
     assert_eq!((problem.line, problem.column), (2, 21));
-    assert_eq!(problem.snippet, "2 | \tenv = { \"*\" = \"*\", \"=\" = '*' }\n  | \t                   ^^^");
+    assert_eq!(problem.snippet, "2 | \tenv = { \"***\" = \"***\", \"=\" = '***' }\n  | \t                       ^^^");
 }
 
 proptest! {

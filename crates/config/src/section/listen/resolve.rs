@@ -14,6 +14,8 @@ use crate::resolved::Config;
 pub struct OpenListen(pub SocketAddr);
 
 impl OpenListen {
+    /// Sections that make callers known.
+    const WANTED: &[&str] = &["issuer", "tls", "token"];
     const HELP: &str = "make a token with `banyan token add NAME`, or listen on 127.0.0.1";
 
     fn message(self) -> String {
@@ -61,7 +63,7 @@ impl FileReading<'_> {
 
     pub(super) fn open_listen(&mut self, form: &ListenForm, config: &Config) {
         if let (Some(listen), Err(open)) = (&form.listen, check_listen(config.listen, config)) {
-            self.flaws.push(Flaw::new(listen.span(), open.message()).help(OpenListen::HELP));
+            self.flaws.push(Flaw::new(listen.span(), open.message()).help(OpenListen::HELP).lacking(OpenListen::WANTED));
         }
     }
 
@@ -73,7 +75,7 @@ impl FileReading<'_> {
                 behind.span(),
                 "behind a proxy nobody counts as being on this machine, and nobody else comes in without a credential",
             );
-            self.flaws.push(flaw.help("make a token with `banyan token add NAME`"));
+            self.flaws.push(flaw.help("make a token with `banyan token add NAME`").lacking(OpenListen::WANTED));
         }
     }
 }
