@@ -225,6 +225,7 @@ mod tests {
 
     fn mount(name: &str, state: &str, error: Option<&str>) -> MountStatus {
         MountStatus {
+            failed_below: Vec::new(),
             name: name.into(),
             origin: "banyan.toml".into(),
             state: state.into(),

@@ -17,10 +17,19 @@ pub const AGGREGATOR_ID: &str = "aggregator_id";
 /// The member of a list's `_meta` that holds the ids of a gate and of all gates below it (MCP-AX 5.3).
 pub const SUBTREE_IDS: &str = "x-mcpax-subtree-ids";
 
+/// The member of a list's `_meta` that holds the paths of failed servers below a gate, for the gate above.
+pub const FAILED_SERVERS: &str = "io.banyan/failed-servers";
+
 /// Longer ids are nobody's.
 const LONGEST_ID: usize = 64;
 /// Most ids of a subtree, beyond any real tree.
 const MOST_IDS: usize = 100_000;
+
+/// Most paths of failed servers. Servers beyond are left out.
+const MOST_PATHS: usize = 100;
+/// Bytes of a path, and of a segment: those of names (AX-10).
+const LONGEST_PATH: usize = 255;
+const LONGEST_SEGMENT: usize = 63;
 
 /// The kind of a peer, by its capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,6 +91,23 @@ pub fn read_ids(raw: &[u8]) -> Vec<String> {
     all.filter_map(|raw| json::as_str(raw).filter(|id| is_id(id)).map(|id| id.into_owned())).collect()
 }
 
+/// The raw value of [`FAILED_SERVERS`].
+pub fn write_paths(paths: &[String]) -> String {
+    write_ids(paths.iter().map(String::as_str).filter(|path| is_path(path)).take(MOST_PATHS))
+}
+
+/// The paths in a raw value of [`FAILED_SERVERS`], in their order. Whatever is no path is passed over.
+pub fn read_paths(raw: &[u8]) -> Vec<String> {
+    let all = json::elements(raw).unwrap_or_default().into_iter().take(MOST_PATHS);
+    all.filter_map(|raw| json::as_str(raw).filter(|path| is_path(path)).map(|path| path.into_owned())).collect()
+}
+
+fn is_path(text: &str) -> bool {
+    let is_sign = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-');
+    let is_segment = |segment: &str| (1..=LONGEST_SEGMENT).contains(&segment.len()) && segment.bytes().all(is_sign);
+    text.len() <= LONGEST_PATH && text.split('.').all(is_segment)
+}
+
 fn is_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
@@ -100,6 +126,15 @@ mod tests {
             assert_eq!(peer(plain), Peer::Plain);
         }
         assert_eq!(peer(br#"{"extensions":{"io.banyan/mcpax":{"aggregator_id":"two words"}}}"#), Peer::Reader);
+    }
+
+    #[test]
+    fn paths_of_failed_servers_are_names_and_few() {
+        let paths = ["kafka".to_owned(), "edge.db-1".to_owned(), "No".to_owned(), "a..b".to_owned(), "x".repeat(64)];
+        assert_eq!(write_paths(&paths), r#"["kafka","edge.db-1"]"#);
+        assert_eq!(read_paths(br#"["kafka",7,"a\u001bb","","edge.db-1",null]"#), ["kafka", "edge.db-1"]);
+        let many: Vec<String> = (0..500).map(|number| format!("s{number}")).collect();
+        assert_eq!((read_paths(write_paths(&many).as_bytes()).len(), read_paths(b"{").len()), (100, 0));
     }
 
     #[test]

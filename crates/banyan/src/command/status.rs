@@ -14,6 +14,9 @@ use crate::similar::did_you_mean;
 use crate::table::{self, Align};
 use crate::{budgets, gate, joined, meeting, threads, time, trouble};
 
+/// Failed servers below a gate that are named.
+const LISTED: usize = 5;
+
 /// Shows every server of the running gate, those in trouble first.
 #[derive(Args)]
 pub(crate) struct Status {
@@ -62,7 +65,9 @@ fn summary(mounts: &[MountStatus], output: &Output) -> String {
     let mut counts: BTreeMap<(u8, &str), usize> = BTreeMap::new();
     mounts.iter().for_each(|mount| *counts.entry((rank(mount), &mount.state)).or_default() += 1);
     let part = |((_, state), count): (&(u8, &str), &usize)| format!("{count} {}", output.paint(look(state), state));
-    format!("{}: {}", table::counted(mounts.len(), "server"), counts.iter().map(part).collect::<Vec<_>>().join(", "))
+    let below: usize = mounts.iter().map(|mount| mount.failed_below.len()).sum();
+    let below = (below > 0).then(|| format!("{below} {} below other gates", output.paint(look("failed"), "failed")));
+    format!("{}: {}", table::counted(mounts.len(), "server"), counts.iter().map(part).chain(below).collect::<Vec<_>>().join(", "))
 }
 
 /// Order of servers by their need for a look.
@@ -84,10 +89,20 @@ fn mounts(mounts: &[MountStatus], output: &Output) -> Vec<String> {
     let mut lines = Vec::new();
     for (mount, line) in mounts.into_iter().zip(table::lines(&columns, &rows)) {
         lines.push(line);
-        let more = mount.error.iter().flat_map(|e| e.lines()).map(str::to_owned).chain(mount.notes.iter().cloned());
+        let more =
+            mount.error.iter().flat_map(|e| e.lines()).map(str::to_owned).chain(failed_below(mount)).chain(mount.notes.iter().cloned());
         lines.extend(more.map(|l| format!("    {}", printable(&l))));
     }
     lines
+}
+
+/// Names the failed servers below a gate.
+pub(crate) fn failed_below(mount: &MountStatus) -> Option<String> {
+    let failed = &mount.failed_below;
+    let all = failed.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    let more = if failed.len() > LISTED { format!(" and {} more", failed.len() - LISTED) } else { String::new() };
+    let advice = "`banyan status` at that gate says why";
+    (!failed.is_empty()).then(|| format!("{} below failed: {all}{more}; {advice}", table::counted(failed.len(), "server")))
 }
 
 fn row(mount: &MountStatus, output: &Output) -> Vec<String> {

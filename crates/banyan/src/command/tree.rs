@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::arguments::Place;
 use crate::asked::AskedGate;
 use crate::client_name::ClientName;
-use crate::command::status::look;
+use crate::command::status::{failed_below, look};
 use crate::failure::Failure;
 use crate::output::{Look, Output};
 use crate::printable::printable;
@@ -108,6 +108,7 @@ fn drawn(branch: &Branch<'_>, last: bool, output: &Output) -> Vec<String> {
     about.extend(mount.p50_ms.map(|p50| format!("p50 {p50:.1} ms")));
     let mut lines = vec![format!("{fork}{name}  {}", about.join(", "))];
     lines.extend(mount.error.iter().flat_map(|e| e.lines()).map(|l| format!("{stem}  {}", printable(l))));
+    lines.extend(failed_below(mount).map(|text| format!("{stem}  {}", output.paint(Look::Bad, &printable(&text)))));
     let mut below = Below::default();
     branch.tools.iter().for_each(|tool| below.put(tool));
     lines.extend(below.drawn(output).iter().map(|line| format!("{stem}{line}")));

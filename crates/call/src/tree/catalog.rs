@@ -26,6 +26,8 @@ pub struct Catalog {
     pub templates: Arc<Vec<Entry>>,
     /// Ids of the gates behind this mount, for a gate (MCP-AX 5.3).
     pub subtree: Vec<String>,
+    /// Paths of failed servers behind this mount, for a gate that tells them.
+    pub failed_below: Vec<String>,
     /// Server's instructions; the last accepted ones while changed ones wait for a decision.
     pub instructions: Option<Arc<str>>,
     /// Entries not listed, since their definitions wait for a person's decision.
@@ -70,16 +72,16 @@ impl Catalog {
 
     /// Lists with an entry.
     pub fn kinds(&self) -> BTreeSet<Kind> {
-        self.changed_since(&Self { subtree: self.subtree.clone(), ..Self::default() })
+        self.changed_since(&Self { subtree: self.subtree.clone(), failed_below: self.failed_below.clone(), ..Self::default() })
     }
 
-    /// Lists other than in `before`. The gates behind a mount are part of the list of tools.
+    /// Lists other than in `before`. The gates and the failed servers behind a mount are part of the list of tools.
     pub fn changed_since(&self, before: &Self) -> BTreeSet<Kind> {
         let is_changed = |kind: &Kind| match kind {
             Kind::Prompts => self.prompts != before.prompts,
             Kind::Resources => self.resources != before.resources,
             Kind::Templates => self.templates != before.templates,
-            Kind::Tools => self.tools != before.tools || self.subtree != before.subtree,
+            Kind::Tools => self.tools != before.tools || self.subtree != before.subtree || self.failed_below != before.failed_below,
         };
         Kind::ALL.into_iter().filter(is_changed).collect()
     }

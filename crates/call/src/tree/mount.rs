@@ -105,7 +105,12 @@ impl Mount {
 
     /// Sets the state that people see, and wakes those who wait for it.
     pub fn enter(&self, state: State) {
+        let is_failed = || self.state.load().phase == Phase::Failed;
+        let was_failed = is_failed();
         self.set_state(state);
+        if was_failed != is_failed() {
+            self.gate.failed_changed();
+        }
         self.gate.mounts.changed.notify_waiters();
     }
 

@@ -60,7 +60,8 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
     if kind == Kind::Tools && caller.scope.is_for_gate() {
         let ids = gate.gates(&tree);
         let ids = mcpax::write_ids(ids.iter().map(String::as_str));
-        out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{ids}}}", mcpax::SUBTREE_IDS).as_bytes());
+        let failed = if behind.is_none() { failed(gate, &tree, caller) } else { String::new() };
+        out.extend_from_slice(format!(",\"_meta\":{{\"{}\":{ids}{failed}}}", mcpax::SUBTREE_IDS).as_bytes());
     }
     if caller.era == Era::Stateless {
         for member in [",\"resultType\":\"complete\",\"ttlMs\":", TTL_MS, ",\"cacheScope\":\"private\""] {
@@ -69,6 +70,14 @@ pub async fn list(gate: &Gate, kind: Kind, request: &Request, caller: &Caller) -
     }
     out.push(b'}');
     Ok(Answer::Result(Bytes::from(out).into()))
+}
+
+/// The member about failed servers, for a gate above from which nothing is hidden: rules and profiles name tools, and a failed server has
+/// none to judge by.
+fn failed(gate: &Gate, tree: &Tree, caller: &Caller) -> String {
+    let is_whole = tree.config.policy.is_none() && caller.scope.profile.is_empty() && caller.scope.mount.is_none();
+    let failed: Vec<String> = if is_whole { gate.failed_servers().into_iter().collect() } else { Vec::new() };
+    if failed.is_empty() { String::new() } else { format!(",\"{}\":{}", mcpax::FAILED_SERVERS, mcpax::write_paths(&failed)) }
 }
 
 /// Room for the members beside a page, in bytes: a page that grew out of its place would be copied whole.

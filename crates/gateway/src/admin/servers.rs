@@ -33,11 +33,11 @@ impl Gateway {
         Ok(ToolDefinition { tool, definition })
     }
 
-    /// Lists the tree below servers that are gates, by the names of shown tools.
-    pub(super) fn below(&self, is_shown: &dyn Fn((usize, usize)) -> bool) -> Below {
+    /// Lists the tree below servers that are gates: by the names of shown tools, and by the paths of failed servers where these are shown.
+    pub(super) fn below(&self, is_shown: &dyn Fn((usize, usize)) -> bool, shows_failed: bool) -> Below {
         let tree = self.0.gate.mounts.tree.load_full();
         let gates = tree.branches.iter().enumerate().filter(|(_, branch)| branch.is_gate());
-        Below { nodes: gates.flat_map(|(at, branch)| nodes(branch, &|tool| is_shown((at, tool)))).collect() }
+        Below { nodes: gates.flat_map(|(at, branch)| nodes(branch, &|tool| is_shown((at, tool)), shows_failed)).collect() }
     }
 
     /// Frees a segment that its authority kept beyond its sessions (AX-12).
@@ -70,8 +70,8 @@ impl Gateway {
     }
 }
 
-/// Makes a node for each segment between a mount and its tools.
-fn nodes(branch: &Branch, is_shown: &dyn Fn(usize) -> bool) -> Vec<BelowNode> {
+/// Makes a node for each segment between a mount and its tools, and for each segment of a failed server's path.
+fn nodes(branch: &Branch, is_shown: &dyn Fn(usize) -> bool, shows_failed: bool) -> Vec<BelowNode> {
     let mut found: BTreeMap<String, BelowNode> = BTreeMap::new();
     for (_, offer) in branch.catalog.tools.iter().enumerate().filter(|(place, _)| is_shown(*place)) {
         let local = offer.local.to_string();
@@ -79,10 +79,20 @@ fn nodes(branch: &Branch, is_shown: &dyn Fn(usize) -> bool) -> Vec<BelowNode> {
         let is_lost = offer.noted.as_ref().is_some_and(|noted| noted.availability(branch.is_lost) == "degraded");
         for (end, _) in local.match_indices('.') {
             let path = format!("{}.{}", branch.mount.config.name, local.get(..end).unwrap_or_default());
-            let node = found.entry(path.clone()).or_insert(BelowNode { path, tools: 0, hops: 0, degraded: true });
+            let node = found.entry(path.clone()).or_insert(BelowNode { path, tools: 0, hops: 0, degraded: true, failed: false });
             node.tools += 1;
             node.hops = node.hops.max(hops);
             node.degraded &= is_lost;
+        }
+    }
+    for failed in branch.catalog.failed_below.iter().filter(|_| shows_failed) {
+        let whole = format!("{}.{failed}", branch.mount.config.name);
+        let ends = whole.match_indices('.').map(|(end, _)| end).skip(1).chain([whole.len()]);
+        for path in ends.filter_map(|end| whole.get(..end)) {
+            let hops = u8::try_from(path.split('.').count()).unwrap_or(u8::MAX);
+            let empty = BelowNode { path: path.to_owned(), tools: 0, hops, degraded: true, failed: false };
+            let node = found.entry(path.to_owned()).or_insert(empty);
+            node.failed |= path == whole;
         }
     }
     found.into_values().collect()
@@ -99,7 +109,7 @@ mod tests {
         let gateway = Gateway::start(Config::default(), dir.path().into());
         assert!(gateway.definition(&gateway.tools(None), "a.b").unwrap_err().message.contains("no tool `a.b`"));
         assert!(gateway.restart("a").unwrap_err().message.contains("no server `a`"));
-        assert!(gateway.below(&|_| true).nodes.is_empty());
+        assert!(gateway.below(&|_| true, true).nodes.is_empty());
         gateway.shutdown().await;
     }
 }

@@ -289,6 +289,9 @@ pub struct BelowNode {
     pub hops: u8,
     /// Set while none of the tools is available.
     pub degraded: bool,
+    /// Set of a server without a connection.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
 }
 
 /// `POST /-/restart/NAME`.

@@ -69,10 +69,10 @@ impl Viewer {
     /// Lists the tree below servers that are gates.
     pub(super) async fn below(self, gateway: &Gateway) -> Below {
         match self {
-            Self::Owner => gateway.below(&|_| true),
+            Self::Owner => gateway.below(&|_| true, true),
             Self::Guest(guest) => {
                 let places = guest.look(gateway, Guest::places).await;
-                gateway.below(&|place| places.contains(&place))
+                gateway.below(&|place| places.contains(&place), false)
             }
         }
     }
@@ -161,6 +161,7 @@ fn health(tools: usize, mount: MountStatus) -> MountStatus {
         restarts: 0,
         in_flight: 0,
         notes: Vec::new(),
+        failed_below: Vec::new(),
         p50_ms: None,
         console: None,
         registered: None,

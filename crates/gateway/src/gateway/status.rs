@@ -50,6 +50,9 @@ pub struct MountStatus {
     /// Set if the server is another gate.
     #[serde(default)]
     pub gate: bool,
+    /// Paths of failed servers below a server that is another gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_below: Vec<String>,
     /// Median duration of the last minute's calls, in milliseconds.
     #[serde(default)]
     pub p50_ms: Option<f64>,
@@ -204,6 +207,7 @@ fn status(mount: &Arc<Mount>, asking: Option<&Gate>) -> MountStatus {
         in_flight: mount.in_flight.load(std::sync::atomic::Ordering::Relaxed),
         notes: notes(mount, &catalog.notes),
         gate,
+        failed_below: catalog.failed_below.clone(),
         console: if gate { console(&mount.config.transport) } else { None },
         asks: asking.map(|gate| gate.mode_of(&mount.config.name)).filter(|mode| *mode != Mode::Off),
         registered: mount.registration.as_ref().map(registered),

@@ -108,6 +108,42 @@ async fn ax_03_a_change_at_the_bottom_reaches_the_top() {
 }
 
 #[tokio::test]
+async fn failed_servers_below_gates_are_known_above() {
+    bounded(async {
+        for link in [Era::Initialize, Era::Stateless] {
+            let bad = "[mount.kafka]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+            let good = fixture("fx", Era::Stateless);
+            let [root, edge, gateway] = three(link, Era::Stateless).await;
+            let seen = async |wanted: &[&str]| {
+                root.until("edge", |edge| edge.failed_below == wanted).await;
+            };
+            gateway.apply(&format!("{good}{bad}"));
+            seen(&["stm.kafka"]).await;
+            assert_eq!(edge.mount("stm").unwrap().failed_below, ["kafka"]);
+            gateway.apply(&good);
+            seen(&[]).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_gate_with_rules_tells_nobody_of_failed_servers() {
+    bounded(async {
+        let state = tempfile::tempdir().unwrap();
+        let rules = state.path().join("policy.cedar");
+        std::fs::write(&rules, "permit (principal, action, resource);").unwrap();
+        let bad = "[mount.kafka]\nurl = \"http://127.0.0.1:9/mcp\"\n";
+        let lower = World::start(&format!("[policy]\nfile = {rules:?}\n{bad}{}", fixture("fx", Era::Stateless))).await;
+        lower.until("kafka", |kafka| kafka.state == "failed").await;
+        let root = World::start(&below("low", &lower, "")).await;
+        let low = root.until("low", |low| low.state == "ready").await;
+        assert!(low.failed_below.is_empty() && low.tools > 0, "{low:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn ax_02_every_page_of_a_gate_is_fetched() {
     bounded(async {
         let lower = World::start(&fixture_with("fx", Era::Stateless, &["--extra-tools", "20100"])).await;

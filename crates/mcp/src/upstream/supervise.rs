@@ -12,7 +12,7 @@ use mcp_proto::client::stateless_meta;
 use mcp_proto::envelope::Answer;
 use mcp_proto::era;
 use mcp_proto::json::Members;
-use mcp_proto::mcpax::{self, SUBTREE_IDS};
+use mcp_proto::mcpax::{self, FAILED_SERVERS, SUBTREE_IDS};
 use mcp_proto::splice::{self, Change};
 
 use tokio::time::{Interval, MissedTickBehavior};
@@ -214,6 +214,7 @@ pub async fn fetch(mount: &Mount, instance: &Instance, old: &Catalog, kinds: &[K
                 catalog.set(*kind, listed.entries, mount, instance);
                 if *kind == Kind::Tools {
                     catalog.subtree = listed.subtree;
+                    catalog.failed_below = listed.failed_below;
                 }
                 fresh.push(*kind);
             }
@@ -241,6 +242,8 @@ struct FetchedList {
     notes: Vec<String>,
     /// Ids that a gate claims for itself and the gates below it.
     subtree: Vec<String>,
+    /// Paths of failed servers below a gate.
+    failed_below: Vec<String>,
     /// Life of the pages, if the server declares one.
     good_for: Duration,
 }
@@ -253,7 +256,7 @@ enum Listing {
 async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedList, Listing> {
     let most = mount.gate.limits().tools_per_mount;
     let mut pages = Pages::new(kind, most);
-    let mut subtree = Vec::new();
+    let (mut subtree, mut failed_below) = (Vec::new(), Vec::new());
     let mut good_for = Duration::MAX;
     let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
@@ -270,7 +273,10 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedL
         };
         // A claim to be a gate is believed as to loops, since it can only keep its maker out.
         if cursor.is_none() && instance.gate_id().is_some() {
-            subtree = result.meta().and_then(|meta| meta.get(SUBTREE_IDS).map(mcpax::read_ids)).unwrap_or_default();
+            let meta = result.meta();
+            let told = |member| meta.as_ref().and_then(|meta| meta.get(member));
+            subtree = told(SUBTREE_IDS).map(mcpax::read_ids).unwrap_or_default();
+            failed_below = told(FAILED_SERVERS).map(mcpax::read_paths).unwrap_or_default();
         }
         let page = Page::parse(kind, &result).ok_or_else(|| Listing::Refused("its result is no list".into()))?;
         good_for = good_for.min(Duration::from_millis(page.ttl_ms.unwrap_or(0)));
@@ -292,7 +298,7 @@ async fn list(mount: &Mount, instance: &Instance, kind: Kind) -> Result<FetchedL
         }
     }
     let (entries, notes) = pages.finish();
-    Ok(FetchedList { entries, notes, subtree, good_for })
+    Ok(FetchedList { entries, notes, subtree, failed_below, good_for })
 }
 
 /// Subscribes anew at a server of the initialize era, for a new connection.

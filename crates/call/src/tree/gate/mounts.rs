@@ -168,9 +168,13 @@ impl GateTree {
     pub fn replace(&self, mounts: Vec<Arc<Mount>>) {
         let names: HashSet<&str> = mounts.iter().map(|m| m.config.name.as_str()).collect();
         self.record.metrics.retain_mounts(|name| names.contains(name));
+        let failed = self.failed_servers();
         let old = self.mounts.all.swap(Arc::new(mounts));
         self.remake();
         self.hub.left.change(&old, &self.mounts.all.load());
+        if failed != self.failed_servers() {
+            self.failed_changed();
+        }
     }
 
     /// Notes that the gates below mounts may have changed.
@@ -178,6 +182,22 @@ impl GateTree {
         if let Some(mesh) = self.mesh() {
             mesh.mounts_changed();
         }
+    }
+
+    /// Tells gates above that a server has failed, or is there again.
+    pub fn failed_changed(&self) {
+        self.hub.mounts_changed(&BTreeMap::new(), &BTreeSet::new(), true);
+    }
+
+    /// Lists the paths of failed servers, of this gate and of gates below.
+    pub fn failed_servers(&self) -> BTreeSet<String> {
+        let mut failed = BTreeSet::new();
+        for mount in self.mounts.all.load().iter() {
+            let name = &mount.config.name;
+            failed.extend(mount.catalog.load().failed_below.iter().map(|path| format!("{name}.{path}")));
+            failed.extend((mount.state.load().phase == Phase::Failed).then(|| name.to_string()));
+        }
+        failed
     }
 
     /// Ids of this gate and of all gates below, mounted or registered.
