@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::command::{
     add, agent, approvals, audit, auth, axcp, backup, ca, call, check, completions, connect, console, context, demo, device, doctor, ect,
     explain, grants, import, join, logs, man, names, operator, pins, policy, release, reload, restart, restore, room, schema, secret,
-    service, status, stdio, stub, token, tools, trace, tree, up,
+    service, status, stdio, stub, token, tools, top, trace, tree, up,
 };
 use crate::failure::Failure;
 use crate::gate::Which;
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Add(add::Add),
     /// Add agents that speak A2A as servers
     Agent(agent::Agent),
-    /// Read and check the record of what was called and decided
+    /// Read and check the record of calls and decisions
     Audit(audit::Audit),
     /// Show the calls that wait until a person agrees
     Approvals(approvals::Approvals),
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Connect(connect::Connect),
     /// Open the console of the running gate in a browser
     Console(console::Console),
-    /// Show a shared context as it was, and who changed it
+    /// Show versions of a shared context, with their authors
     Context(context::Context),
     /// Serve a demonstration server
     #[command(hide = true)]
@@ -82,9 +82,9 @@ pub(crate) enum Command {
     Device(device::Device),
     /// Give a client its own servers back
     Disconnect(connect::Disconnect),
-    /// Say what is broken and what mends it
+    /// Find broken parts and their remedies
     Doctor(doctor::Doctor),
-    /// Show, draw and check tokens that say who did what (Execution Context Tokens)
+    /// Show, draw and check Execution Context Tokens
     Ect(ect::Ect),
     /// Say why a call was refused, or a server that wanted to register
     Explain(explain::Explain),
@@ -96,17 +96,17 @@ pub(crate) enum Command {
     Join(join::Join),
     /// Register with a parent no more
     Leave(join::Leave),
-    /// Show what a server wrote on its standard error
+    /// Show a server's standard error
     Logs(logs::Logs),
     /// Write the manual pages into a directory
     Man(man::Man),
-    /// Show what tools are called for a client
+    /// Show the names of tools for a client
     Names(names::Names),
-    /// Say who may approve calls: enrol, list or remove keys
+    /// Enrol, list or remove keys of approvers
     Operator(operator::Operator),
-    /// Show definitions that changed or are new, and say which are good
+    /// Show, accept or refuse changed definitions
     Pins(pins::Pins),
-    /// Make, check and try the rules that say who may call what
+    /// Make, check and try the rules about calls
     Policy(policy::Policy),
     /// Free a segment that an authority keeps at this gate
     Release(release::Release),
@@ -135,10 +135,12 @@ pub(crate) enum Command {
     Stop(reload::Stop),
     /// Work at the bench with parts behind a wire
     Stub(stub::Stub),
-    /// Say who may call: make, list or remove bearer tokens
+    /// Make, list or remove bearer tokens of callers
     Token(token::Token),
-    /// List tools, and what they cost a model
+    /// List tools, and their cost to a model
     Tools(tools::Tools),
+    /// Watch calls, servers and waiting approvals of the running gate
+    Top(top::Top),
     /// Show the way to a tool and how long each step takes
     Trace(trace::Trace),
     /// Draw the tree of servers and tools
@@ -198,6 +200,7 @@ impl Command {
             Self::Stub(command) => command.run(place, output),
             Self::Token(command) => command.run(place, output),
             Self::Tools(command) => command.run(place, output),
+            Self::Top(command) => command.run(place, output),
             Self::Trace(command) => command.run(place, output),
             Self::Tree(command) => command.run(place, output),
             Self::Up(command) => command.run(place, output),

@@ -41,6 +41,7 @@ pub(crate) mod stdio;
 pub(crate) mod stub;
 pub(crate) mod token;
 pub(crate) mod tools;
+pub(crate) mod top;
 pub(crate) mod trace;
 pub(crate) mod tree;
 mod unserved;

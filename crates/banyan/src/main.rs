@@ -35,6 +35,7 @@ mod printable;
 mod private;
 mod program;
 mod restored;
+mod screen;
 mod serve;
 mod signals;
 mod signature;

@@ -34,6 +34,24 @@ fn width(text: &str) -> usize {
     visible.count()
 }
 
+/// Cuts a line to `most` characters that take a place on the screen; colours end there.
+pub(crate) fn cut(line: &str, most: usize) -> String {
+    if width(line) <= most {
+        return line.to_owned();
+    }
+    let (mut kept, mut escaped, mut count) = (String::new(), false, 0);
+    for c in line.chars() {
+        let is_hidden = escaped || c == '\x1b';
+        escaped = is_hidden && c != 'm';
+        // Escapes behind the end stay: the last of them ends a colour.
+        if is_hidden || count < most {
+            kept.push(c);
+        }
+        count += usize::from(!is_hidden);
+    }
+    kept
+}
+
 /// A count of at most four characters or so: `950`, `1.2k`, `34k`, `1.2M`.
 pub(crate) fn short(count: usize) -> String {
     let (unit, letter) = if count >= 1_000_000 { (1_000_000, 'M') } else { (1_000, 'k') };
@@ -78,6 +96,7 @@ mod tests {
         let rows = [["a", "1", "x"], ["long", "100", ""]].map(|r| r.map(str::to_owned).to_vec());
         assert_eq!(lines(&[Align::Left, Align::Right, Align::Left], &rows), ["a       1  x", "long  100"]);
         assert_eq!(width("\x1b[31mbad\x1b[0m!"), 4);
+        assert_eq!([cut("\x1b[31mbad\x1b[0m!", 2), cut("bad!", 4)], ["\x1b[31mba\x1b[0m", "bad!"]);
     }
 
     #[test]

@@ -46,6 +46,8 @@ fn asking_a_gate() -> Vec<(String, Value)> {
     for words in [&["status"][..], &["tools"], &["names"], &["tree"], &["doctor"]] {
         shapes.push((words[0].to_owned(), shape(&serde_json::from_str(&home.run(&[words, &["--json"]].concat()).out).expect("JSON"))));
     }
+    home.run(&["call", "shell.say_hello"]).exits(0);
+    shapes.push(("top".to_owned(), shape(&home.run(&["top", "--json"]).exits(0).json())));
     shapes.push(("trace".to_owned(), shape(&home.run(&["trace", "shell.fail", "--json"]).exits(0).json())));
     shapes.extend(rooms(&home));
     shapes.push(("console".to_owned(), shape(&home.run(&["console", "--print", "--json"]).exits(0).json())));
