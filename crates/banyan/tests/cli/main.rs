@@ -24,3 +24,6 @@ mod signing;
 mod synced;
 mod terminal;
 mod token;
+#[cfg(target_os = "linux")]
+mod top;
+mod tour;
