@@ -35,16 +35,30 @@ pub(crate) async fn tools(place: &Place, client: Option<&str>, output: &Output) 
     tools
 }
 
+/// Tells if `tool` may be a tool of the server: the name begins with the server's, in whichever spelling.
+fn is_tool_of(server: &str, tool: &str) -> bool {
+    tool.strip_prefix(server).is_some_and(|rest| rest.starts_with(['.', '_']))
+}
+
 impl AskedGate {
     /// Finds the running gate; without one, starts the configuration.
     pub(crate) async fn find(place: &Place, output: &Output) -> Result<Self, Failure> {
+        Self::find_for(None, place, output).await
+    }
+
+    /// The same for one tool: without a running gate, only the server of that name is started, if there is a server of that name.
+    pub(crate) async fn find_for(tool: Option<&str>, place: &Place, output: &Output) -> Result<Self, Failure> {
         if let Some(gate) = gate::running(place)? {
             return Ok(Self::Running(gate));
         }
         let nothing =
             || Failure::NotFound("no gate is running, and there is no banyan.toml to start\n  start one with `banyan up`".to_owned());
         let path = places::config_file(place.config.as_deref())?.ok_or_else(nothing)?;
-        let config = gateway::parts::sections().load(&path, &SystemSources)?;
+        let mut config = gateway::parts::sections().load(&path, &SystemSources)?;
+        let is_asked = |name: &str| tool.is_some_and(|tool| is_tool_of(name, tool));
+        if config.mounts.keys().any(|name| is_asked(name.as_str())) {
+            config.mounts.retain(|name, _| is_asked(name.as_str()));
+        }
         let text =
             format!("no gate is running: starting {} of {} for this question", counted(config.servers().count(), "server"), path.display());
         output.remark(&output.paint_remark(Look::Dim, &text));

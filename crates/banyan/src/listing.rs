@@ -1,6 +1,7 @@
 //! A list of commands and addresses for people to agree to: servers by their file, command lines in full, secrets hidden.
 //! Asks nobody.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use config::looks_secret;
@@ -30,8 +31,15 @@ pub(crate) fn servers(found: &Found, output: &Output) -> Vec<String> {
 
 /// Lists notes on the files, a line each, the least surprising left out unless `all`.
 pub(crate) fn notes(found: &Found, all: bool) -> Vec<String> {
-    let quiet = |kind| matches!(kind, NoteKind::Banyan | NoteKind::Same | NoteKind::Disabled);
-    found.notes.iter().filter(|n| all || !quiet(n.kind)).map(|n| printable(&n.to_string())).collect()
+    let quiet = |kind| matches!(kind, NoteKind::Same | NoteKind::Disabled);
+    let is_told = |kind| kind != NoteKind::Banyan && (all || !quiet(kind));
+    let mut lines: Vec<String> = found.notes.iter().filter(|n| is_told(n.kind)).map(|n| printable(&n.to_string())).collect();
+    let files: BTreeSet<String> = found.notes.iter().filter(|n| n.kind == NoteKind::Banyan).map(|n| shown_path(&n.file)).collect();
+    if all && !files.is_empty() {
+        let files: Vec<String> = files.iter().map(|file| printable(file)).collect();
+        lines.push(format!("the clients of these files use Banyan already: {}", files.join(", ")));
+    }
+    lines
 }
 
 /// Describes everything that a server runs or reaches, in one line.

@@ -12,7 +12,7 @@ const FILTER: &str = "warn,gateway::upstream::supervise=error";
 /// How the log on standard error is written; `BANYAN_LOG` says what is in it.
 #[derive(Args)]
 pub(crate) struct Log {
-    /// How the log on standard error is written; BANYAN_LOG says what is in it, such as `info` or `warn,gateway=debug`
+    /// Form of the log on standard error; BANYAN_LOG sets its level, like `info` or `warn,gateway=debug`
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     log_format: Format,
 }

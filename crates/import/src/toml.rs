@@ -16,7 +16,7 @@ use super::plain::{PlainSecret, SecretPlace};
 /// Writes a `banyan.toml` that mounts the findings. Reading it gives the same mounts.
 pub fn to_toml(found: &Found) -> String {
     let mut out = Out(String::new());
-    out.comment("Written by `banyan import`. `banyan check` reads it and starts nothing.");
+    out.comment("Written by Banyan. `banyan check` reads it and starts nothing.");
     out.comment("From:");
     for file in &found.files {
         let whose = file.client.map_or("a file", |client| client.label());

@@ -39,7 +39,7 @@ enum AgentCommand {
     Deprecate(life::Transition),
     /// Take no new tasks, and let those in progress end
     Drain(life::Transition),
-    /// Show which protocol the gate would speak with another agent, and why none of the others
+    /// Show the protocol for another agent, and the reasons against the other protocols
     Negotiate(negotiate::WishedNegotiation),
     /// End the gate as an agent for good, after a drain
     Retire(life::PlainTransition),

@@ -29,7 +29,7 @@ pub(crate) struct Approvals {
     /// Show those that are over as well
     #[arg(long)]
     all: bool,
-    /// Go on with what happens from now on, until interrupted
+    /// Go on with new events, until interrupted
     #[arg(short, long)]
     watch: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Approve {
     /// File of the key [default: a key that an SSH agent has]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Do not ask again; needed where nobody is at a terminal
+    /// Do not ask again; needed without a terminal
     #[arg(short, long)]
     yes: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Approve {
 pub(crate) struct Deny {
     /// The call's id, or its beginning
     id: String,
-    /// Why, for whoever made the call
+    /// Reason, for the caller
     #[arg(long, default_value = "")]
     reason: String,
 }

@@ -19,7 +19,7 @@ use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::{document, gate, places, threads, time};
 
-/// Reads and checks the record of what was called and decided.
+/// Reads and checks the record of calls and decisions.
 #[derive(Args)]
 pub(crate) struct Audit {
     /// The directory of the record [default: that of the running gate, or the one in the state directory]
@@ -31,7 +31,7 @@ pub(crate) struct Audit {
 
 #[derive(Subcommand)]
 enum What {
-    /// Print the last signed checkpoint: keep it elsewhere, and `verify --seen` finds whatever is changed later
+    /// Print the last signed checkpoint: keep it elsewhere, and `verify --seen` finds later changes
     Checkpoint,
     /// Copy the record as a static log (C2SP tlog-tiles), or print its lines
     Export(export::Export),
@@ -53,13 +53,13 @@ struct List {
     /// Older than this
     #[arg(long, value_name = "AGE")]
     until: Option<String>,
-    /// Only what was done for this principal
+    /// Only calls of this principal
     #[arg(long, value_name = "NAME")]
     principal: Option<String>,
     /// Only calls of `MOUNT.NAME`; `*` at the end stands for any text
     #[arg(long, value_name = "NAME", visible_alias = "tool")]
     route: Option<String>,
-    /// Only what ended like this: `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown`, `refused`, `denied`, ...
+    /// Only calls with this end: `done`, `tool_error`, `error`, `cancelled`, `timed_out`, `unknown`, `refused`, `denied`, ...
     #[arg(long, value_name = "WORD")]
     outcome: Option<String>,
     /// Only entries of this kind: `called`, `intended`, `refused`, `approval_decided`, `changed`, ...

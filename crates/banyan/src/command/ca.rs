@@ -27,9 +27,9 @@ pub(crate) struct Authority {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Make an authority and this gate's certificate, and print what another gate joins with
+    /// Make an authority and this gate's certificate, and print the joining command for another gate
     Init {
-        /// A DNS name or IP address by which others reach this gate; may be given several times
+        /// A DNS name or IP address of this gate for others; may be given several times
         #[arg(long = "name", value_name = "DNS")]
         names: Vec<String>,
         #[command(flatten)]
@@ -42,9 +42,9 @@ enum Action {
         /// Name of the holder, or the serial number of one certificate
         name: String,
     },
-    /// Print what one more gate joins with
+    /// Print the joining command for one more gate
     Token {
-        /// The name it joins under; whatever certificate has that name is taken back when it does [default: its own choice]
+        /// The name of the joining gate; a certificate with that name is revoked then [default: its own choice]
         #[arg(long = "for", value_name = "NAME")]
         whose: Option<String>,
         #[command(flatten)]

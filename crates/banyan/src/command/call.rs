@@ -14,7 +14,7 @@ use crate::printable::{printable, printable_lines};
 use crate::signature::ToolSignature;
 use crate::{call_arguments, table, terminal, threads, time};
 
-/// Calls one tool and prints what it answers.
+/// Calls one tool and prints its answer.
 #[derive(Args)]
 #[command(after_help = "After `=`, what reads as a number, true, false or null is that, and everything else is text.\n\
     Examples:\n  banyan call time.now zone=Europe/Vienna\n  banyan call files.read_text '{\"path\": \"notes.txt\"}'\n  \
@@ -69,7 +69,7 @@ impl Call {
     }
 
     async fn ask(&self, place: &Place, request: &CallRequest, output: &Output) -> Result<Bytes, Failure> {
-        let asked = AskedGate::find(place, output).await?;
+        let asked = AskedGate::find_for(Some(&self.tool), place, output).await?;
         let answer = match self.slip(&asked, request).await {
             Some(slip) => Err(Failure::Usage(slip)),
             None => asked.with_near_tools(&self.tool, self.answered(&asked, request, output).await).await,

@@ -49,7 +49,7 @@ pub(crate) struct Connect {
     /// Connect the client even where no gate runs and no service would start one
     #[arg(long)]
     without_gate: bool,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
     /// Move servers without asking
@@ -63,7 +63,7 @@ pub(crate) struct Disconnect {
     /// The client
     #[arg(value_parser = client, value_name = "CLIENT", help = clients())]
     client: Client,
-    /// Show what would change, and change nothing
+    /// Show the changes without making them
     #[arg(long)]
     dry_run: bool,
 }

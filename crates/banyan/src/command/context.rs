@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::printable::printable;
 use crate::{gate, threads};
 
-/// Show a shared context as it was, and who changed it
+/// Show versions of a shared context, with their authors
 #[derive(Args)]
 pub(crate) struct Context {
     #[command(subcommand)]

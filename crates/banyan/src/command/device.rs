@@ -52,7 +52,7 @@ enum DeviceCommand {
     },
     /// Refuse every new change of a device, a group or all devices, at once
     Freeze(freeze::FreezeBegin),
-    /// Restore a device when nobody confirms
+    /// Restore a device without a confirmation
     #[command(hide = true)]
     Guard(Handover),
     /// Add the devices of an inventory to the configuration: Ansible, Nornir, NetBox or containerlab

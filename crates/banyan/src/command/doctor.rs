@@ -18,7 +18,7 @@ use crate::printable::printable;
 use crate::table::counted;
 use crate::{gate, places, threads, trouble};
 
-/// Looks for what is broken and says how to mend it.
+/// Finds broken parts and their remedies.
 #[derive(Args)]
 pub(crate) struct Doctor {
     /// Start the servers of the configuration as well, where no gate runs, to see whether they come up
@@ -121,7 +121,7 @@ async fn alive(place: &Place, rest: Vec<Finding>, output: &Output) -> Result<Vec
         findings.extend(notes);
     }
     let tools = asked.tools(None).await?.tools.len();
-    findings.extend(too_many(tools).map(|(why, fix)| Finding::warning("tools", why, fix)));
+    findings.extend(too_many(tools, None).map(|(why, fix)| Finding::warning("tools", why, fix)));
     asked.finish(output).await;
     Ok(findings)
 }

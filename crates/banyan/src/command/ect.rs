@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Most tokens named in an error.
 const MOST_NAMED: usize = 5;
 
-/// Shows, draws and checks Execution Context Tokens: who did what, and what came before.
+/// Shows, draws and checks Execution Context Tokens: tasks, their agents, and their order.
 #[derive(Args)]
 pub(crate) struct Ect {
     #[command(subcommand)]
@@ -38,11 +38,11 @@ pub(crate) struct Ect {
 
 #[derive(Subcommand)]
 enum EctCommand {
-    /// Draw which task came before which, for Graphviz (DOT); checks no signature
+    /// Draw the order of tasks for Graphviz (DOT); checks no signature
     Draw(TokenFile),
     /// Print the tokens that hold, each behind its predecessors, as `Execution-Context` takes them
     Export(TokenCheck),
-    /// Show what tokens say; checks no signature
+    /// Show the claims of tokens; checks no signature
     Show(TokenFile),
     /// Check every signature, and that the tokens are linked as the draft wants
     Verify(TokenCheck),

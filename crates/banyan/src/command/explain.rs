@@ -9,11 +9,14 @@ use crate::output::{Look, Output};
 use crate::printable::printable;
 use crate::{decided, gate, table, threads, time};
 
-/// Says why a call was refused, by the id in its error; or why registrations were, the newest first.
+/// Decisions shown of one tool.
+const NEWEST: usize = 5;
+
+/// Says why a call was refused, by the id in its error or by its tool; or why registrations were, the newest first.
 #[derive(Args)]
 pub(crate) struct Explain {
-    /// A decision (`d-…`), or only the registrations of this segment, or of the server with this id
-    #[arg(value_name = "DECISION|SEGMENT|ID")]
+    /// A decision (`d-…`), the last decisions about a tool, or only the registrations of this segment, or of the server with this id
+    #[arg(value_name = "DECISION|TOOL|SEGMENT|ID")]
     of: Option<String>,
 }
 
@@ -23,6 +26,14 @@ impl Explain {
         if let Some(id) = self.of.as_deref().filter(|of| of.starts_with("d-")) {
             let found: Decisions = threads::wait(gate.get("/-/decisions", &[("id", id)]))??;
             return decision(id, &found, output);
+        }
+        if let Some(tool) = self.of.as_deref().filter(|of| of.contains(['.', '_'])) {
+            let mut found: Decisions = threads::wait(gate.get("/-/decisions", &[]))??;
+            found.decisions.retain(|one| one.resource == tool || one.resource.replace('.', "__") == tool);
+            found.decisions.truncate(NEWEST);
+            if !found.decisions.is_empty() {
+                return of_tool(&found, output);
+            }
         }
         let query: Vec<(&str, &str)> = self.of.iter().map(|of| ("of", of.as_str())).collect();
         let refused: RefusedRegistrations = threads::wait(gate.get("/-/refused", &query))??;
@@ -44,14 +55,23 @@ fn nothing(of: Option<&str>) -> String {
     let registered = "`banyan tree` shows who is registered";
     match of.map(printable) {
         Some(of) => format!(
-            "no registration of `{of}` was refused since the gate began; {registered}\n  of a call or an approval, `banyan audit show {of}` \
-             shows what is known; a decision of the rules begins with `d-`"
+            "no rule refused a call of `{of}` lately, and no registration of `{of}` was refused since the gate began\n  `banyan audit list \
+             --tool {of}` shows the calls of a tool, `banyan audit show {of}` a call or an approval by its id; {registered}"
         ),
         None => format!(
             "no registration was refused since the gate began; {registered}\n  `banyan audit list --outcome refused` shows the calls that were, \
              and `banyan explain ID` a decision of the rules by the id in its error"
         ),
     }
+}
+
+/// Draws the decisions about one tool, the newest first.
+fn of_tool(found: &Decisions, output: &Output) -> Result<(), Failure> {
+    if output.wants_json() {
+        return output.json(found);
+    }
+    let now = time::now();
+    found.decisions.iter().flat_map(|one| decided::lines(one, now, output)).try_for_each(|line| output.line(&line))
 }
 
 fn decision(id: &str, found: &Decisions, output: &Output) -> Result<(), Failure> {

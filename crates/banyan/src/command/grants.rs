@@ -42,14 +42,14 @@ enum Action {
     },
     /// Write down one that several people have to sign, into a file
     Propose(Propose),
-    /// Sign one that somebody proposed, with an SSH key that is enrolled; the file keeps the signature
+    /// Sign a proposed grant with an enrolled SSH key; the file keeps the signature
     Sign {
         /// The file that `propose` wrote
         file: PathBuf,
         /// File of the key [default: a key that an SSH agent has]
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
-        /// Do not ask again; needed where nobody is at a terminal
+        /// Do not ask again; needed without a terminal
         #[arg(short, long)]
         yes: bool,
     },
@@ -68,7 +68,7 @@ struct Add {
     /// File of the key [default: a key that an SSH agent has]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Do not ask again; needed where nobody is at a terminal
+    /// Do not ask again; needed without a terminal
     #[arg(short, long)]
     yes: bool,
 }
@@ -89,7 +89,7 @@ struct Terms {
     /// The caller: a principal; `*` stands for any text
     #[arg(long)]
     caller: String,
-    /// An argument that must be there, and what it must be; `*` stands for any text (repeatable)
+    /// An argument that must be there, and its value; `*` stands for any text (repeatable)
     #[arg(long = "arg", value_name = "NAME=TEXT")]
     arguments: Vec<String>,
     /// Let other arguments be there as well

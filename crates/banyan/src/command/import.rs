@@ -68,7 +68,7 @@ impl Import {
         };
         if found.servers.is_empty() {
             let notes: String = listing::notes(&found, true).iter().map(|n| format!("\n  {n}")).collect();
-            let advice = "write a banyan.toml by hand: a section [mount.NAME] with a `command` or a `url` is enough";
+            let advice = "`banyan add NAME -- COMMAND` adds a server, or write a banyan.toml by hand: a section [mount.NAME] with a `command` or a `url` is enough";
             return Err(Failure::NotFound(format!("no client's file names a server that can be taken{notes}\n  {advice}")));
         }
         let rows: Vec<Row> = rows(&found);

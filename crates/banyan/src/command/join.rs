@@ -26,13 +26,13 @@ const SHORTEST_TOKEN: usize = 16;
 pub(crate) struct Join {
     /// The parent's address, like `https://root.example.com`
     url: String,
-    /// What `banyan ca init` or `banyan ca token` printed at the parent, which is good once; or a bearer token of `banyan token add`
+    /// Token that `banyan ca init` or `banyan ca token` printed at the parent, good once; or a bearer token of `banyan token add`
     #[arg(long, env = "BANYAN_JOIN_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// What stands before this gate's tools there [default: as configured, else the name of this machine]
+    /// Name before this gate's tools there [default: as configured, else the name of this machine]
     #[arg(long, value_parser = segment)]
     segment: Option<Segment>,
-    /// Join over plain http on a network: whoever listens in reads and changes every call
+    /// Join over plain http on a network: a listener there can read and change every call
     #[arg(long)]
     insecure: bool,
 }

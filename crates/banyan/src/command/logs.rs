@@ -16,7 +16,7 @@ use crate::{gate, threads};
 pub(crate) struct Logs {
     /// The server
     server: String,
-    /// Go on with what it writes from now on, until interrupted
+    /// Go on with new lines, until interrupted
     #[arg(short, long)]
     follow: bool,
 }

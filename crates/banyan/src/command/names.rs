@@ -13,8 +13,18 @@ use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::threads;
 
-/// Shows what each tool is called for a client, in the tree, and by its server.
+/// Meanings of the last column.
+const REASONS: &str = "\
+Reasons:
+  kept           the name in the tree, with the sign between its parts that the client takes
+  escaped        characters that the client does not take are replaced
+  shortened      the name was too long for the client: its end is a hash
+  disambiguated  two tools would have had the name: its end is a hash
+  renamed        a profile gives the tool this name";
+
+/// Shows the names of each tool: for a client, in the tree, and at its server.
 #[derive(Args)]
+#[command(after_help = REASONS)]
 pub(crate) struct Names {
     /// As this client sees them: a name of `banyan connect`, or the name that another program calls itself
     #[arg(long, value_name = "NAME", value_parser = ClientName::read)]

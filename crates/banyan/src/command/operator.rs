@@ -15,7 +15,7 @@ use crate::printable::printable;
 use crate::table::{self, Align};
 use crate::{document, gate, threads};
 
-/// Says who may approve calls: public keys of persons.
+/// Enrols, lists and removes public keys of approvers.
 #[derive(Args)]
 pub(crate) struct Operator {
     #[command(subcommand)]
@@ -32,7 +32,7 @@ enum Action {
         /// File of the public key: one that `ssh-keygen` made (.pub), or PEM
         #[arg(long, value_name = "FILE")]
         key: PathBuf,
-        /// A principal under which this person calls: its calls somebody else has to approve (repeatable)
+        /// A principal of this person's own calls: another person has to approve these (repeatable)
         #[arg(long = "principal", value_name = "NAME")]
         principals: Vec<String>,
     },

@@ -14,7 +14,7 @@ use crate::printable::{printable, printable_lines};
 use crate::table::{self, Align};
 use crate::{gate, places, threads, time};
 
-/// Shows definitions that wait, and says which are good.
+/// Shows, accepts and refuses definitions that wait.
 #[derive(Args)]
 pub(crate) struct Pins {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub(crate) struct Pins {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Take definitions: what they are of is shown from now on
+    /// Accept definitions: their tools, prompts and resources are listed from now on
     Accept {
         /// A server, or one thing of it: `MOUNT`, `MOUNT.TOOL`, `MOUNT.URI`, `MOUNT.instructions`
         names: Vec<String>,
@@ -34,12 +34,12 @@ enum Action {
         #[arg(long)]
         all: bool,
     },
-    /// Refuse definitions: what they are of stays away, and is not asked about any more
+    /// Refuse definitions: their tools, prompts and resources stay away, without further questions
     Refuse {
         /// A server, or one thing of it: `MOUNT`, `MOUNT.TOOL`, `MOUNT.URI`, `MOUNT.instructions`
         names: Vec<String>,
     },
-    /// Show what they say, and what differs from what was good before
+    /// Show their texts, and the differences from the last accepted ones
     Show {
         /// A server, or one thing of it: `MOUNT`, `MOUNT.TOOL`, `MOUNT.URI`, `MOUNT.instructions`
         name: String,

@@ -11,7 +11,7 @@ use crate::{gate, threads};
 /// Frees a segment that an authority keeps at this gate.
 #[derive(Args)]
 pub(crate) struct Release {
-    /// The segment; whoever registers it next has it
+    /// The segment; the next registration gets it
     segment: String,
 }
 

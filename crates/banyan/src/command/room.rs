@@ -27,9 +27,9 @@ pub(crate) struct Room {
 
 #[derive(Subcommand)]
 enum What {
-    /// Come into a room: talk, and approve or reject what is proposed
+    /// Come into a room: talk, and approve or reject proposals
     Join(join::Join),
-    /// Show the rooms of the running gate, or who is in one
+    /// Show the rooms of the running gate, or the participants of one
     #[command(visible_alias = "ls")]
     List(List),
     /// Make a token for a participant, signed with `rooms.secret`
@@ -38,7 +38,7 @@ enum What {
 
 #[derive(Args)]
 struct List {
-    /// The room whose participants to show [default: show all rooms]
+    /// Show the participants of this room [default: show all rooms]
     name: Option<String>,
 }
 

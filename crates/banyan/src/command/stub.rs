@@ -57,7 +57,7 @@ enum StubCommand {
         #[arg(long)]
         link: Option<std::path::PathBuf>,
     },
-    /// Show what a part sends, a line a message
+    /// Show a part's messages, a line each
     Watch {
         #[command(flatten)]
         wire: BenchWire,
@@ -76,7 +76,7 @@ struct BenchWire {
     /// Bits a second
     #[arg(long, default_value_t = SPEED)]
     speed: u32,
-    /// Identifiers of a part on a CAN bus behind the port, such as 0x123:0x124
+    /// Identifiers of a part on a CAN bus behind the port, like 0x123:0x124
     #[arg(long, value_name = "TO:FROM", value_parser = identifiers)]
     can: Option<(u32, u32)>,
     /// Bits a second on the bus

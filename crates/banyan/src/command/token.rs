@@ -18,7 +18,7 @@ use crate::similar::did_you_mean;
 use crate::turn::Turn;
 use crate::{document, gate, places, private, threads};
 
-/// Says who may call: bearer tokens, kept as hashes.
+/// Makes, lists and removes bearer tokens of callers, kept as hashes.
 #[derive(Args)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -29,7 +29,7 @@ pub(crate) struct Token {
 enum Action {
     /// Make a token and print it, once
     Add {
-        /// The name under which its holder appears in logs and records
+        /// Name of the holder in logs and records
         name: String,
         /// The profile its holder always gets
         #[arg(long)]

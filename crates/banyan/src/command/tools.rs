@@ -63,7 +63,7 @@ impl Tools {
             return definition(&one, output);
         }
         self.narrow(&mut shown)?;
-        let report = report(&shown);
+        let report = report(&shown, self.client.as_ref().map(ClientName::as_str));
         if output.wants_json() {
             return output.json(&report);
         }
@@ -149,7 +149,7 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-fn report(shown: &ToolsShape) -> Report<'_> {
+fn report<'a>(shown: &'a ToolsShape, client: Option<&str>) -> Report<'a> {
     let mut mounts: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
     let mut total = Sum::default();
     for tool in &shown.tools {
@@ -161,12 +161,12 @@ fn report(shown: &ToolsShape) -> Report<'_> {
         }
     }
     let ungated_by_server = shown.tools.iter().filter(|tool| tool.ungated_by_server).count();
-    let warnings = warnings(total.tools, ungated_by_server);
+    let warnings = warnings(total.tools, client, ungated_by_server);
     Report { shown, mounts: mounts.into_values().collect(), total, ungated_by_server, warnings }
 }
 
-fn warnings(tools: usize, ungated_by_server: usize) -> Vec<String> {
-    let many = too_many(tools).map(|(why, remedy)| format!("{why}\n  {remedy}"));
+fn warnings(tools: usize, client: Option<&str>, ungated_by_server: usize) -> Vec<String> {
+    let many = too_many(tools, client).map(|(why, remedy)| format!("{why}\n  {remedy}"));
     let word = (ungated_by_server > 0).then(|| {
         let tools = table::counted(ungated_by_server, "tool");
         format!(
@@ -177,14 +177,16 @@ fn warnings(tools: usize, ungated_by_server: usize) -> Vec<String> {
     many.into_iter().chain(word).collect()
 }
 
-/// Describes clients' limits below so many tools, and the remedy; `None` for few.
-pub(crate) fn too_many(tools: usize) -> Option<(String, &'static str)> {
+/// Describes the limit below so many tools, and the remedy; `None` for few. A named client has only its own limits, beside those of models.
+pub(crate) fn too_many(tools: usize, client: Option<&str>) -> Option<(String, &'static str)> {
     let limits = [
-        (128, "VS Code and models of OpenAI refuse more than 128 tools in a request"),
-        (80, "Cursor shows a model 80 tools at most"),
-        (40, "models choose worse among so many, and some clients stop at 40"),
+        (128, "visual studio code", "VS Code and models of OpenAI refuse more than 128 tools in a request"),
+        (80, "cursor", "Cursor shows a model 80 tools at most"),
+        (40, "", "models choose worse among so many, and some clients stop at 40"),
     ];
-    let (_, why) = limits.into_iter().find(|(limit, _)| tools > *limit)?;
+    let client = client.map(str::to_lowercase);
+    let counts = |whose: &str| client.as_ref().is_none_or(|client| client.contains(whose));
+    let (_, _, why) = limits.into_iter().find(|(limit, whose, _)| tools > *limit && counts(whose))?;
     Some((format!("{tools} tools: {why}"), "narrow it with include/exclude in a profile, or set search = \"always\" there"))
 }
 
@@ -213,17 +215,20 @@ mod tests {
 
     #[test]
     fn the_nearest_limit_that_is_passed_is_named() {
-        let named = |n| warnings(n, 0).first().map(|w| w.lines().next().unwrap_or_default().to_owned());
+        let named = |n| warnings(n, None, 0).first().map(|w| w.lines().next().unwrap_or_default().to_owned());
         assert_eq!(named(40), None);
         assert!(named(41).unwrap().contains("stop at 40"));
         assert!(named(81).unwrap().contains("Cursor"));
         assert!(named(129).unwrap().contains("128"));
+        let of = |client| too_many(129, Some(client)).unwrap().0;
+        assert!(of("claude-ai").contains("stop at 40") && of("cursor-vscode").contains("Cursor"), "{}", of("claude-ai"));
+        assert!(of("Visual Studio Code").contains("128"));
     }
 
     #[test]
     fn m12_what_goes_unasked_on_its_servers_own_word_is_told() {
-        let told = warnings(3, 2);
+        let told = warnings(3, None, 2);
         assert!(told[0].starts_with("2 tools marked `*`") && told[0].contains("unlisted"), "{told:?}");
-        assert!(warnings(3, 0).is_empty());
+        assert!(warnings(3, None, 0).is_empty());
     }
 }

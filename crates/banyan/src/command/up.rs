@@ -26,10 +26,10 @@ pub(crate) struct Up {
     /// Address and port to listen on; port 0 takes any free one [default: as configured, else 127.0.0.1:7411]
     #[arg(long, value_name = "ADDR", value_parser = address)]
     listen: Option<SocketAddr>,
-    /// Start what was found without asking
+    /// Start found servers without asking
     #[arg(short, long)]
     yes: bool,
-    /// End when nobody uses the gate any more, as `banyan stdio` starts it
+    /// End after the last use of the gate, as `banyan stdio` starts it
     #[arg(long, hide = true)]
     while_used: bool,
     #[command(flatten)]

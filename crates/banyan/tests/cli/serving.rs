@@ -156,6 +156,17 @@ fn without_a_gate_the_configuration_is_started_for_one_question() {
 }
 
 #[test]
+fn without_a_gate_a_call_starts_one_server_alone() {
+    let home = home_with_server();
+    home.write("banyan.toml", &format!("{}[mount.other]\ncommand = 'no-such-program'\n", home.read("banyan.toml")));
+    for tool in ["shell.say_hello", "shell__sayHello"] {
+        let ran = home.run(&["call", tool]).exits(0);
+        assert!(ran.err.contains("starting 1 server of") && !ran.err.contains("no-such-program"), "{}", ran.err);
+    }
+    assert!(home.run(&["call", "nobody.is_there"]).exits(3).err.contains("starting 2 servers of"));
+}
+
+#[test]
 fn a_changed_configuration_is_told_and_a_bad_one_changes_nothing() {
     let home = home_with_server();
     let mut gate = Gate::up(&home, &[]);

@@ -14,27 +14,7 @@ const RELATIVES_PER_MILLE: usize = 8;
 const RELATIVES: [&str; 11] = ["nobody", "somebody", "such", "what", "whatever", "which", "whichever", "who", "whoever", "whom", "whose"];
 
 /// Pages that are not there yet. The list only shrinks: a page that is there leaves the list.
-const NOT_YET: [&str; 19] = [
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "docs/agents.md",
-    "docs/approvals.md",
-    "docs/audit.md",
-    "docs/cli.md",
-    "docs/configuration.md",
-    "docs/conformance.md",
-    "docs/console.md",
-    "docs/contexts.md",
-    "docs/devices.md",
-    "docs/oauth.md",
-    "docs/observability.md",
-    "docs/performance.md",
-    "docs/pins.md",
-    "docs/policy.md",
-    "docs/rooms.md",
-    "docs/stubs.md",
-    "docs/threats.md",
-];
+const NOT_YET: [&str; 5] = ["docs/agents.md", "docs/configuration.md", "docs/devices.md", "docs/performance.md", "docs/rooms.md"];
 
 /// Figures of a page.
 struct Figures {

@@ -14,10 +14,10 @@ use crate::output::{Look, Output};
 /// Copies the record.
 #[derive(Args)]
 pub(crate) struct Export {
-    /// Write a static log into this directory, which must not be there yet: `checkpoint`, `tile/...` and `tile/entries/...`
+    /// Write a static log into this new directory: `checkpoint`, `tile/...` and `tile/entries/...`
     #[arg(long, value_name = "DIR")]
     tiles: Option<PathBuf>,
-    /// Which chain; without it, the lines of all, or the log of the last
+    /// The chain; without it, the lines of all, or the log of the last
     #[arg(long, value_name = "NUMBER")]
     chain: Option<u32>,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Verify {
     /// The public key that must have signed, as `banyan audit checkpoint` shows it, or a file with it
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Checkpoints that were kept elsewhere: the record must begin with what each of them signs for
+    /// Checkpoints that were kept elsewhere: the record must begin with the entries that each of them signs
     #[arg(long, value_name = "FILE")]
     seen: Vec<PathBuf>,
 }

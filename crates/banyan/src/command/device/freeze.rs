@@ -30,10 +30,10 @@ struct Frost {
 pub(super) struct FreezeBegin {
     #[command(flatten)]
     devices: Frost,
-    /// Reason, for those whose changes are refused
+    /// Reason, for callers with refused changes
     #[arg(long)]
     reason: Option<String>,
-    /// Time until the freeze ends by itself, such as 90m, 12h or 14d
+    /// Time until the freeze ends by itself, like 90m, 12h or 14d
     #[arg(long = "for", value_parser = seconds)]
     time: Option<u64>,
 }

@@ -30,7 +30,7 @@ pub(super) struct InventoryImport {
     /// Write the devices into the configuration; without it they are shown only
     #[arg(short, long)]
     write: bool,
-    /// Template of the configuration for all devices; credentials that the template has are asked of nobody
+    /// Template of the configuration for all devices; credentials in the template are not asked for
     #[arg(long)]
     template: Option<String>,
     /// Name for the login where the inventory has none

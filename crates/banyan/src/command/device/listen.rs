@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Address for controllers, and the certificates that let them in.
 #[derive(Args)]
 pub(super) struct Listen {
-    /// Name of the device, or of the group whose devices are served, each to controllers that name it in the handshake
+    /// Name of the device, or of a group: each of its devices is served to controllers that name it in the handshake
     name: String,
     /// Address and port
     #[arg(long, default_value = "127.0.0.1:8443")]
@@ -57,7 +57,7 @@ pub(super) struct Listen {
     /// PEM file of the private key of the certificate
     #[arg(long)]
     key: PathBuf,
-    /// PEM file of the authorities of controllers: nobody else is let in
+    /// PEM file of the authorities of controllers: no other controller is let in
     #[arg(long)]
     client_ca: PathBuf,
     /// Shapes of prompts and updates

@@ -18,7 +18,7 @@ use crate::table::counted;
 /// Tries rules on calls that are written in a file (docs/policy.md).
 #[derive(Args)]
 pub(super) struct Test {
-    /// The calls, with what is expected of each
+    /// The calls, with the expected decision of each
     #[arg(value_name = "FIXTURES")]
     fixtures: PathBuf,
     /// The rules [default: the file that banyan.toml names]

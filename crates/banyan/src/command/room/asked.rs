@@ -59,21 +59,21 @@ pub(super) struct ToolRequest {
 }
 
 pub(super) const HELP: &str = "\
-what you type is said to everybody; what begins with a slash is done:
-  /who                             who is here, and what each may send
+typed lines are said to all; lines with a slash are commands:
+  /who                             participants and their capabilities
   /open                            proposals that wait
-  /approve NUMBER [WHO]            make the call that is proposed; WHO carries it out where the proposal does not say
+  /approve NUMBER [WHO]            make the proposed call; WHO carries it out where the proposal names no one
   /reject NUMBER [REASON]          speak against it
   /withdraw NUMBER                 take back your own
   /propose WHO TOOL [ARGUMENTS]    propose a call: ARGUMENTS are a JSON object
   /call WHO TOOL [ARGUMENTS]       call a tool
-  /offers                          rules that could be made of what people decided
+  /offers                          rules that could be made of people's decisions
   /accept OFFER [CALLS [AN_HOUR]]  make one of them a rule, with limits
-  /rules, /acts                    the rules, and what they did
+  /rules, /acts                    the rules, and their acts
   /revoke RULE                     end a rule
-  /pause WHO [SECONDS] [REASON]    ask somebody to do nothing by itself, and to take no calls, for a while
+  /pause WHO [SECONDS] [REASON]    ask a participant to do nothing by itself, and to take no calls, for a while
   /resume WHO                      let it go on
-  /export                          what became of proposals and calls, a line of JSON each
+  /export                          outcomes of proposals and calls, a line of JSON each
   /quit                            leave";
 
 /// Reads a line; `None` for an empty line.

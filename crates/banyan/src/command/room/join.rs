@@ -41,25 +41,25 @@ const TYPED: usize = 64;
 pub(crate) struct Join {
     /// The room
     room: String,
-    /// As whom to come into a room of the running gate [default: the user's name]; elsewhere the token says it
+    /// Name in a room of the running gate [default: the user's name]; elsewhere the token has the name
     #[arg(long = "as", value_name = "NAME", env = "USER", hide_env_values = true)]
     name: Option<String>,
     /// A gate elsewhere, like `https://root.example.com` [default: the running gate, as its owner]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// What to show at a gate elsewhere
+    /// Token for a gate elsewhere
     #[arg(long, env = "BANYAN_ROOM_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// Show the token over plain http on a network: whoever listens in can come in by it
+    /// Send the token over plain http on a network: a listener there can use it
     #[arg(long)]
     insecure: bool,
-    /// A participant that is a person, whose decisions rules are learnt from; several times [default: whoever sits at a terminal here]
+    /// A person among the participants: rules are learnt from the decisions of people; several times [default: the person at a terminal here]
     #[arg(long, value_name = "NAME")]
     person: Vec<String>,
-    /// Keep the rules of this room, and what they are learnt from, in this file
+    /// Keep the rules of this room, and the decisions behind them, in this file
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Only show what happens: read nothing from standard input
+    /// Only show events: read nothing from standard input
     #[arg(long)]
     watch: bool,
 }

@@ -27,10 +27,10 @@ pub(crate) struct RoomToken {
     /// A room, or the beginning of names with a `*` behind; several times for several
     #[arg(long = "room", required = true, value_name = "ROOM")]
     rooms: Vec<String>,
-    /// A kind of messages that the participant may send, such as `mcp/proposal:*`; several times for several [default: as the room says]
+    /// A kind of messages that the participant may send, like `mcp/proposal:*`; several times for several [default: as the room says]
     #[arg(long = "may", value_name = "CAPABILITY")]
     may: Vec<String>,
-    /// Time for which the token is good, such as `12h` or `30d`
+    /// Lifetime of the token, like `12h` or `30d`
     #[arg(long = "for", default_value = "30d", value_name = "TIME", value_parser = life)]
     life: Duration,
     /// Messages that reach the participant [default: as the room says]
