@@ -6,7 +6,6 @@
 //! see of a name.
 
 mod build;
-mod page;
 mod part;
 mod tool;
 
@@ -17,8 +16,7 @@ use banyan_model::{QualifiedName, Route};
 use crate::route_cursor::Hop;
 
 pub use build::{Limits, Offer, RefusedOffer, WithholdReason};
-pub use page::{Page, PageCursor};
-pub use part::{Part, Presence, Seniority};
+pub use part::{Part, Presence};
 pub use tool::Tool;
 
 /// All names of one aggregator. Clones share everything.
@@ -53,27 +51,6 @@ impl Namespace {
         let Ok(at) = self.place(segment) else { return self.clone() };
         let mut parts = self.parts.to_vec();
         parts.remove(at);
-        Self { parts: parts.into() }
-    }
-
-    /// Merges two tables. Of two parts with one segment the elder registration stays (AX-11). Merging is commutative, associative and
-    /// idempotent.
-    #[must_use]
-    pub fn merge(&self, other: &Self) -> Self {
-        let (mut ours, mut theirs) = (self.parts.iter().peekable(), other.parts.iter().peekable());
-        let mut parts = Vec::with_capacity(self.parts.len().max(other.parts.len()));
-        while let (Some(a), Some(b)) = (ours.peek(), theirs.peek()) {
-            let order = a.segment().cmp(b.segment());
-            let first = if order.is_eq() { a.seniority() <= b.seniority() } else { order.is_lt() };
-            parts.push(Arc::clone(if first { a } else { b }));
-            if order.is_le() {
-                ours.next();
-            }
-            if order.is_ge() {
-                theirs.next();
-            }
-        }
-        parts.extend(ours.chain(theirs).cloned());
         Self { parts: parts.into() }
     }
 
@@ -117,6 +94,14 @@ impl Namespace {
     /// Gives the dotted name of a tool.
     pub fn name(&self, handle: Handle) -> Option<QualifiedName> {
         QualifiedName::of(&self.route(handle)?)
+    }
+
+    /// Lists all tools, in order, without withheld ones.
+    pub fn listed(&self) -> impl Iterator<Item = Handle> {
+        (0..).zip(&*self.parts).flat_map(|(part, tools)| {
+            let listed = (0..).zip(tools.tools()).filter(|(_, tool)| tool.withheld().is_none());
+            listed.map(move |(tool, _)| Handle { part, tool })
+        })
     }
 
     /// Counts listed tools, without withheld ones.

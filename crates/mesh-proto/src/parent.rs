@@ -42,9 +42,9 @@ use queue::Queue;
 use session::Sessions;
 
 pub use claims::Claim;
-pub use output::{Event, IncomingRequest, ParentOutput, StoreAnswer, Transmit};
+pub use output::{Event, IncomingRequest, ParentOutput, Transmit};
 pub use session::{Session, Standing};
-pub use settings::{Demand, SegmentPolicy, Settings, SplitBrain};
+pub use settings::{Demand, SegmentPolicy, Settings};
 pub use target::Target;
 
 /// Lateness of a timer beyond which the machine blames its own sleep instead of the peers.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use banyan_model::Segment;
+use banyan_model::{Principal, Segment};
 use bytes::Bytes;
 use config::secret::Sources;
 use futures_util::future::BoxFuture;
@@ -57,8 +57,8 @@ impl gate::Mesh for Mesh {
         self.registry.relay(session, whole);
     }
 
-    fn relay_mount(&self, mount: &Segment, whole: Bytes) {
-        self.registry.relay_mount(mount, whole);
+    fn relay_mount(&self, mount: &Segment, principal: Principal, whole: Bytes) {
+        self.registry.relay_mount(mount, principal, whole);
     }
 
     fn registered(&self) -> Vec<String> {

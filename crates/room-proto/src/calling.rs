@@ -1,7 +1,8 @@
-//! A caller for clients outside of a room: asks participants for tools, makes calls, and matches answers (MCPx v0.1, 3.1 and 4.3). Asks
-//! every participant able to answer, on arrival and on every change of the list, and waits for nobody: a silent participant has no tools.
-//! Knows neither the names shown to clients nor the permission for a call.
+//! A caller for clients outside of a room: asks participants for lists, makes calls, and matches answers (MCPx v0.1, 3.1 and 4.3). Asks
+//! every participant able to answer for tools, on arrival and on every change of the list, and whoever has answered for the other lists of
+//! MCP. Waits for nobody: a silent participant offers nothing. Knows neither the names shown to clients nor the permission for a call.
 
+mod list_kind;
 mod output;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,6 +12,7 @@ use banyan_model::{Machine, Now};
 use bytes::Bytes;
 use json::{Duplicates, Members, quote};
 
+pub use list_kind::ListKind;
 pub use output::{CallAnswer, Failure, Output};
 
 use crate::capability::Capabilities;
@@ -25,9 +27,6 @@ use crate::voice::Call;
 
 /// Pages accepted of one list.
 const PAGES: usize = 64;
-/// Capability needed for answering a request for tools.
-const ANSWERS: &str = "mcp/response:tools/list";
-const LIST: &str = "tools/list";
 
 /// Participants to leave alone, and limits on simultaneous work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +35,8 @@ pub struct Bounds {
     pub own: BTreeSet<ParticipantId>,
     /// Simultaneous calls at one participant.
     pub calls: usize,
-    /// Tools taken of one participant; the rest is left out.
-    pub tools: usize,
+    /// Entries taken of one list of a participant; the rest is left out.
+    pub entries: usize,
     /// Longest message sent.
     pub message_bytes: usize,
 }
@@ -65,17 +64,32 @@ struct PendingRequest {
     method: String,
 }
 
-/// A participant who may offer tools.
+/// A participant who may offer something.
 #[derive(Debug, Default)]
 struct Other {
-    /// Message id of the last request for the list, until the answer.
-    asked: Option<String>,
-    /// Tools of the pages so far.
-    tools: Vec<Bytes>,
-    pages: usize,
-    offers: bool,
+    lists: BTreeMap<ListKind, Listing>,
+    /// The other lists are to be asked for once tools were answered for.
+    is_new: bool,
     /// Calls under way.
     calls: usize,
+}
+
+/// A list of a participant.
+#[derive(Debug, Default)]
+struct Listing {
+    /// Message id of the last request for the list, until the answer.
+    asked: Option<String>,
+    /// Entries of the pages so far.
+    entries: Vec<Bytes>,
+    pages: usize,
+    is_offered: bool,
+}
+
+impl Other {
+    /// Tells whether tools were neither offered nor asked for.
+    fn is_unasked(&self) -> bool {
+        self.lists.get(&ListKind::Tools).is_none_or(|tools| tools.asked.is_none() && !tools.is_offered)
+    }
 }
 
 impl RoomCaller {
@@ -180,7 +194,7 @@ impl RoomCaller {
                 },
                 Event::Welcomed => {
                     let all: Vec<String> = self.participant.present().map(|(id, _)| id.to_owned()).collect();
-                    let new = all.into_iter().filter(|id| self.others.get(id).is_none_or(|other| other.asked.is_none() && !other.offers));
+                    let new = all.into_iter().filter(|id| self.others.get(id).is_none_or(Other::is_unasked));
                     let new: Vec<String> = new.collect();
                     new.into_iter().for_each(|id| self.ask_if_able(now, &id));
                 }
@@ -204,42 +218,51 @@ impl RoomCaller {
         if self.bounds.own.contains(id) {
             return;
         }
+        self.others.entry(id.to_owned()).or_default().is_new = true;
+        if self.is_able(id, ListKind::Tools) {
+            self.ask(now, id, ListKind::Tools);
+        }
+    }
+
+    /// Tells whether a participant may answer a request for a list.
+    fn is_able(&self, id: &str, kind: ListKind) -> bool {
         let patterns = self.participant.present().find(|(other, _)| *other == id).map(|(_, patterns)| patterns);
         let may = patterns.and_then(|patterns| Capabilities::read(patterns.iter().map(String::as_str)).ok());
-        self.others.entry(id.to_owned()).or_default();
-        if may.is_some_and(|may| may.cover(Kind::new(ANSWERS))) {
-            self.ask(now, id);
-        }
+        may.is_some_and(|may| may.cover(Kind::new(kind.answer())))
     }
 
     /// Asks for a list from its beginning; answers to earlier requests are void.
-    fn ask(&mut self, now: Now, id: &str) {
+    fn ask(&mut self, now: Now, id: &str, kind: ListKind) {
         let Some(other) = self.others.get_mut(id) else { return };
-        (other.pages, other.tools) = (0, Vec::new());
-        if let Some(before) = other.asked.take() {
+        let listing = other.lists.entry(kind).or_default();
+        (listing.pages, listing.entries) = (0, Vec::new());
+        if let Some(before) = listing.asked.take() {
             self.asked.remove(&before);
         }
-        self.page(now, id, None);
+        self.page(now, id, kind, None);
     }
 
-    fn page(&mut self, now: Now, id: &str, cursor: Option<&str>) {
+    fn page(&mut self, now: Now, id: &str, kind: ListKind, cursor: Option<&str>) {
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!("{{\"cursor\":{}}}", quote(cursor)));
+        let asked = Call { method: kind.method(), params: Some(params.as_bytes()) };
         // Who may ask for nothing here has nothing to offer to others.
-        let Ok(spoken) = self.participant.request(now, &[id], Call { method: LIST, params: Some(params.as_bytes()) }, None) else { return };
-        let Some(other) = self.others.get_mut(id) else { return };
-        other.asked = Some(spoken.id.clone());
-        self.asked.insert(spoken.id, PendingRequest { of: id.to_owned(), call: None, method: LIST.to_owned() });
+        let Ok(spoken) = self.participant.request(now, &[id], asked, None) else { return };
+        let Some(listing) = self.others.get_mut(id).and_then(|other| other.lists.get_mut(&kind)) else { return };
+        listing.asked = Some(spoken.id.clone());
+        self.asked.insert(spoken.id, PendingRequest { of: id.to_owned(), call: None, method: kind.method().to_owned() });
         self.outputs.push_back(Output::Send(spoken.bytes));
     }
 
-    /// Forgets a participant who has left, and all tools. The effect of calls under way is unknown.
+    /// Forgets a participant who has left, and all offers. The effect of calls under way is unknown.
     fn left(&mut self, id: &str) {
         let Some(other) = self.others.remove(id) else { return };
-        if let Some(asked) = &other.asked {
-            self.asked.remove(asked);
-        }
-        if other.offers {
-            self.outputs.push_back(Output::Offered { id: id.to_owned(), tools: Vec::new() });
+        for (kind, listing) in other.lists {
+            if let Some(asked) = &listing.asked {
+                self.asked.remove(asked);
+            }
+            if listing.is_offered {
+                self.outputs.push_back(Output::Offered { id: id.to_owned(), kind, entries: Vec::new() });
+            }
         }
         let calls: Vec<CallId> = self.asked.values().filter(|asked| asked.of == id).filter_map(|asked| asked.call).collect();
         calls.into_iter().for_each(|call| self.fail(call, Failure::Left));
@@ -257,32 +280,48 @@ impl RoomCaller {
             }
             (Some(call), Err(why)) => self.fail(call, why),
             (None, answer) => {
+                let kind = ListKind::of_method(&asked.method);
                 self.asked.remove(of);
-                self.listed(now, &envelope.from, answer.as_ref().ok());
+                if let Some(kind) = kind {
+                    self.listed(now, &envelope.from, kind, answer.as_ref().ok());
+                }
             }
         }
     }
 
-    /// Takes a page of a list. Anything else ends the list: an error stands for no tools.
-    fn listed(&mut self, now: Now, id: &str, answer: Option<&CallAnswer>) {
-        let Some(other) = self.others.get_mut(id) else { return };
-        other.asked = None;
-        other.pages += 1;
+    /// Takes a page of a list. Anything else ends the list: an error stands for no entries.
+    fn listed(&mut self, now: Now, id: &str, kind: ListKind, answer: Option<&CallAnswer>) {
+        let most = self.bounds.entries;
+        let Some(listing) = self.others.get_mut(id).and_then(|other| other.lists.get_mut(&kind)) else { return };
+        listing.asked = None;
+        listing.pages += 1;
         let mut next = None;
         if let Some(CallAnswer::Result(result)) = answer {
             let members = Members::again(result);
-            let tools = members.get("tools").and_then(json::elements).unwrap_or_default();
-            other.tools.extend(tools.into_iter().filter(|tool| tool.starts_with(b"{")).map(|tool| result.slice_ref(tool)));
+            let entries = members.get(kind.member()).and_then(json::elements).unwrap_or_default();
+            listing.entries.extend(entries.into_iter().filter(|entry| entry.starts_with(b"{")).map(|entry| result.slice_ref(entry)));
             next = members.str("nextCursor").map(|cursor| cursor.into_owned());
         }
-        if let Some(cursor) = next.filter(|_| other.pages < PAGES && other.tools.len() < self.bounds.tools) {
-            return self.page(now, id, Some(&cursor));
+        if let Some(cursor) = next.filter(|_| listing.pages < PAGES && listing.entries.len() < most) {
+            return self.page(now, id, kind, Some(&cursor));
         }
-        let mut tools = std::mem::take(&mut other.tools);
-        tools.truncate(self.bounds.tools);
-        let was_offered = std::mem::replace(&mut other.offers, !tools.is_empty());
-        if was_offered || other.offers {
-            self.outputs.push_back(Output::Offered { id: id.to_owned(), tools });
+        let mut entries = std::mem::take(&mut listing.entries);
+        entries.truncate(most);
+        let was_offered = std::mem::replace(&mut listing.is_offered, !entries.is_empty());
+        if was_offered || listing.is_offered {
+            self.outputs.push_back(Output::Offered { id: id.to_owned(), kind, entries });
+        }
+        if kind == ListKind::Tools {
+            self.ask_for_rest(now, id);
+        }
+    }
+
+    /// Asks a new participant, who answers requests for lists, for the lists beside tools.
+    fn ask_for_rest(&mut self, now: Now, id: &str) {
+        let Some(other) = self.others.get_mut(id) else { return };
+        if std::mem::take(&mut other.is_new) {
+            let rest = ListKind::ALL.into_iter().filter(|kind| *kind != ListKind::Tools && self.is_able(id, *kind));
+            rest.collect::<Vec<_>>().into_iter().for_each(|kind| self.ask(now, id, kind));
         }
     }
 
@@ -293,7 +332,9 @@ impl RoomCaller {
         let method = envelope.kind().method().unwrap_or_default();
         let params = payload.get("params").filter(|raw| raw.starts_with(b"{")).unwrap_or(b"{}");
         match method {
-            "notifications/tools/list_changed" => self.ask(now, &envelope.from),
+            _ if !ListKind::changed(method).is_empty() => {
+                ListKind::changed(method).iter().for_each(|kind| self.ask(now, &envelope.from, *kind));
+            }
             "notifications/cancelled" if is_mine => {
                 let params = Members::again(params);
                 let Some(call) = params.str("requestId").and_then(|id| self.asked.get(&*id)).and_then(|asked| asked.call_of(envelope))

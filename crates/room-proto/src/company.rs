@@ -1,6 +1,6 @@
 //! A room with company, for the tests of a participant: connection 0 belongs to the participant under test. Tests nothing itself.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use banyan_model::{Machine, Now};
 use bytes::Bytes;
@@ -24,7 +24,8 @@ impl Company {
     #[expect(clippy::disallowed_methods, reason = "a test has to begin at some time")]
     pub(crate) fn new(who: &'static Who, preferences: Preferences) -> Self {
         let now = Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH };
-        let room = Room::new(Topic::new("ops").unwrap(), Settings::default(), 1);
+        let settings = Settings { reconnection: (Duration::ZERO, 1), ..Settings::default() };
+        let room = Room::new(Topic::new("ops").unwrap(), settings, 1);
         Self { room, now, who, preferences, given: 0 }
     }
 

@@ -6,6 +6,7 @@
 //! off before anybody has to wait, and loses the messages on the way.
 
 mod also;
+mod excluded;
 mod history;
 mod output;
 mod pauses;
@@ -31,6 +32,7 @@ use crate::envelope::{Envelope, RefusedEnvelope};
 use crate::name::{ConnectionId, ParticipantId, Topic};
 use crate::refusal::Refusal;
 use crate::system::System;
+use excluded::Excluded;
 use history::{History, Past};
 use ruling::Ruling;
 use seat::{Concern, Seat};
@@ -44,6 +46,7 @@ pub struct Room {
     /// Connections of the participants.
     present: BTreeMap<ParticipantId, ConnectionId>,
     rulings: BTreeMap<ParticipantId, Ruling>,
+    excluded: Excluded,
     expiries: BTreeSet<(Instant, ConnectionId)>,
     history: History,
     system: System,
@@ -58,8 +61,8 @@ impl Room {
     pub fn new(topic: Topic, settings: Settings, seed: u128) -> Self {
         let (seats, present, rulings, expiries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let (slow, transmits, events) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let history = History::default();
-        Self { topic, settings, seats, present, rulings, expiries, history, system: System::new(seed), slow, transmits, events }
+        let (history, excluded) = (History::default(), Excluded::default());
+        Self { topic, settings, seats, present, rulings, excluded, expiries, history, system: System::new(seed), slow, transmits, events }
     }
 
     /// Seats an admitted participant. The welcome goes first; then everybody, the newcomer included, gets the presence (MX-14). A
@@ -70,16 +73,20 @@ impl Room {
         if before.is_none() && self.seats.len() >= self.settings.participants {
             return Err(RoomError::Full { most: self.settings.participants });
         }
+        self.examine(now, &newcomer, before)?;
         let ruling = self.rulings.get(&id);
         let given = &newcomer.capabilities;
         let capabilities = ruling.map_or_else(|| Ok(given.clone()), |ruling| ruling.apply(given))?;
+        let mut seat = Seat::new(newcomer, capabilities);
         if let Some(before) = before {
-            self.unseat(before);
+            if let Some(unseated) = self.unseat(before) {
+                seat.succeed(unseated);
+            }
             self.transmits.push_back(Transmit::Close { connection: before, why: CloseReason::Replaced });
         }
-        self.expiries.extend(newcomer.expires.map(|at| (at, connection)));
+        self.expiries.extend(seat.expires.map(|at| (at, connection)));
         self.present.insert(id.clone(), connection);
-        self.seats.insert(connection, Seat::new(newcomer, capabilities));
+        self.seats.insert(connection, seat);
         self.events.push_back(Event::Joined { id, connection, again: before.is_some() });
         self.welcome(now, connection);
         self.remind(now, connection);
@@ -163,9 +170,13 @@ impl Room {
         Ok(changed)
     }
 
-    /// Puts a participant out in an admin's name. Coming again is up to admission.
+    /// Puts a participant out in an admin's name, for a while: programs connect again at once. Afterwards coming again is up to admission.
     pub fn handle_dismissal(&mut self, now: Now, id: &ParticipantId) -> Result<(), RoomError> {
         let (connection, _) = self.seat_of(id)?;
+        let until = now.instant.checked_add(self.settings.exclusion).filter(|until| *until > now.instant);
+        if let Some(until) = until.filter(|_| self.excluded.len() < self.settings.rulings) {
+            self.excluded.add(id, until);
+        }
         self.leave(now, connection, Some(CloseReason::Dismissed));
         self.cut_slow(now);
         Ok(())
@@ -215,7 +226,7 @@ impl Room {
 
     /// Tells whether the room is empty and remembers nothing, and so can be dropped.
     pub fn is_idle(&self) -> bool {
-        self.seats.is_empty() && self.rulings.is_empty() && self.history.is_empty()
+        self.seats.is_empty() && self.rulings.is_empty() && self.excluded.is_empty() && self.history.is_empty()
     }
 }
 
@@ -226,6 +237,7 @@ impl Machine for Room {
         while let Some((_, connection)) = self.expiries.first().copied().filter(|(at, _)| *at <= now.instant) {
             self.leave(now, connection, Some(CloseReason::Expired));
         }
+        self.excluded.expire(now.instant);
         self.cut_slow(now);
     }
 
@@ -234,11 +246,26 @@ impl Machine for Room {
     }
 
     fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
-        self.expiries.first().map(|(at, _)| (*at, "a token expires"))
+        let expiry = self.expiries.first().map(|(at, _)| (*at, "a token expires"));
+        let return_from = self.excluded.next().map(|at| (at, "a participant may come again"));
+        expiry.into_iter().chain(return_from).min_by_key(|(at, _)| *at)
     }
 }
 
 impl Room {
+    /// Refuses a newcomer who was put out, and one whose name goes to and fro between connections. Parts of the gate may always come.
+    fn examine(&mut self, now: Now, newcomer: &Newcomer, before: Option<ConnectionId>) -> Result<(), RoomError> {
+        if newcomer.is_own {
+            return Ok(());
+        }
+        let id = &newcomer.id;
+        if let Some(retry_after) = self.excluded.left(id, now.instant) {
+            return Err(RoomError::PutOut { id: id.clone(), retry_after });
+        }
+        let Some(seat) = before.and_then(|before| self.seats.get_mut(&before)) else { return Ok(()) };
+        seat.reconnect(now.instant, &self.settings).map_err(|retry_after| RoomError::Reconnections { id: id.clone(), retry_after })
+    }
+
     fn seat_of(&mut self, id: &ParticipantId) -> Result<(ConnectionId, &mut Seat), RoomError> {
         let not_here = || RoomError::NotHere { id: id.clone() };
         let connection = *self.present.get(id).ok_or_else(not_here)?;

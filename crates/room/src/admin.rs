@@ -130,7 +130,9 @@ impl NotDone {
             Self::NotEntered(why) => return why.into_http(),
             Self::NoPerson | Self::NotAdmin | Self::NotSignedIn => StatusCode::FORBIDDEN,
             Self::Nothing(_) | Self::NotLearning | Self::NotOpen(_) | Self::Room(RoomError::NotHere { .. }) => StatusCode::NOT_FOUND,
-            Self::NoRecord(_) | Self::Room(RoomError::RateLimited { .. }) => StatusCode::TOO_MANY_REQUESTS,
+            Self::NoRecord(_) | Self::Room(RoomError::PutOut { .. } | RoomError::RateLimited { .. } | RoomError::Reconnections { .. }) => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::Room(RoomError::Full { .. } | RoomError::Rulings { .. }) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Room(RoomError::Pattern(_)) | Self::Wrong(_) => StatusCode::BAD_REQUEST,
         };
@@ -212,12 +214,12 @@ pub struct RoomRequest<'a> {
 }
 
 impl RoomRequest<'_> {
-    /// Lists all rooms, or the participants of one, for the operator.
+    /// Lists all rooms for the operator, or the participants of a room for admins, too.
     async fn rooms(&self) -> Result<Response<Payload>, NotDone> {
-        if !self.rooms.entrance.is_owner(self.parts) {
-            return Err(NotDone::NotAdmin);
-        }
         let name = decoded(self.parts.uri.path().trim_start_matches(ROOMS).trim_matches('/'))?;
+        if !self.rooms.entrance.is_owner(self.parts) {
+            self.requester(topic(&name).map_err(|_| NotDone::NotAdmin)?, None).await?;
+        }
         if name.is_empty() {
             let rooms = self.rooms.status(&self.rooms.gate.config.load().rooms);
             return Ok(json(&RoomList { rooms }));
@@ -328,15 +330,17 @@ impl RoomRequest<'_> {
             return Ok(HearingRequest { room, by: Requester { name: OWNER.to_owned(), principal: None } });
         }
         let topic = named.ok_or_else(|| NotDone::Wrong("the address names no room: add `?topic=NAME`".to_owned()))?;
+        let by = self.requester(topic.clone(), Some(id).filter(|_| by_itself)).await?;
+        Ok(HearingRequest { room: self.open(&topic)?, by })
+    }
+
+    /// Finds the requester, if an admin of the room, or the participant `id`.
+    async fn requester(&self, topic: Topic, id: Option<&ParticipantId>) -> Result<Requester, NotDone> {
         let showing =
             Credentials { party: self.party.cloned(), fields: fields(self.parts), topic, participant: None, guest: None, is_mew: false };
         let Entrant { id: by, entered, .. } = pass::admit(self.rooms, &showing).await?;
-        let may = (by_itself && by == *id) || self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by);
-        if !may {
-            return Err(NotDone::NotAdmin);
-        }
-        let by = Requester { name: by.as_str().to_owned(), principal: Some(entered.principal.name) };
-        Ok(HearingRequest { room: self.open(&showing.topic)?, by })
+        let may = id == Some(&by) || self.rooms.gate.config.load().rooms.is_admin(&showing.topic, &by);
+        if may { Ok(Requester { name: by.as_str().to_owned(), principal: Some(entered.principal.name) }) } else { Err(NotDone::NotAdmin) }
     }
 
     /// Finds the only room of a participant. Ids are valid for one room only, so that an id in several rooms is ambiguous.

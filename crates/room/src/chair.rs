@@ -57,6 +57,11 @@ impl Drop for Chair {
 }
 
 impl Mouth {
+    /// Counts a message of a participant that this place found to be false.
+    pub fn note_mismatched(&self, from: &str) {
+        self.room.faults.note_mismatched(from);
+    }
+
     /// Says a message, and waits for a busy room; `false`: the room is over.
     pub async fn say(&self, message: Bytes) -> bool {
         self.room.send(Input::Message(self.connection, message)).await

@@ -18,6 +18,7 @@ use runtime::clock::SystemClock;
 use runtime::drive::{self, drive};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::faults::Faults;
 use crate::mew::Interpreter;
 use crate::status::ParticipantStatus;
 use crate::writer::Outlet;
@@ -64,6 +65,7 @@ pub struct Live {
     topic: Topic,
     inputs: mpsc::Sender<Input>,
     pub counts: Counts,
+    pub faults: Faults,
     /// Participants by a page of the console, with their sign-ins.
     people: Mutex<BTreeMap<ParticipantId, SessionId>>,
 }
@@ -203,7 +205,13 @@ impl RoomDriver {
     /// Makes a room, with a handle for others.
     pub fn new(rooms: Arc<Rooms>, topic: Topic, settings: Settings) -> (Arc<Live>, Self) {
         let (sender, inputs) = mpsc::channel(INPUTS);
-        let live = Arc::new(Live { topic: topic.clone(), inputs: sender, counts: Counts::default(), people: Mutex::default() });
+        let live = Arc::new(Live {
+            topic: topic.clone(),
+            inputs: sender,
+            counts: Counts::default(),
+            faults: Faults::default(),
+            people: Mutex::default(),
+        });
         let batch = batch(&settings);
         let room = Room::new(topic, settings, u128::from_ne_bytes(runtime::random::bytes()));
         let (outlets, since, interpreter) = (BTreeMap::new(), BTreeMap::new(), Interpreter::default());
@@ -308,7 +316,9 @@ impl RoomDriver {
     }
 
     fn present(&self) -> Vec<ParticipantStatus> {
-        let status = |one: (&ParticipantId, &Capabilities, Preferences)| ParticipantStatus::describe(one, self.since.get(one.0).copied());
+        let status = |one: (&ParticipantId, &Capabilities, Preferences)| {
+            ParticipantStatus::describe(one, self.since.get(one.0).copied(), self.live.faults.of(one.0.as_str()))
+        };
         self.room.present().map(status).collect()
     }
 
@@ -371,6 +381,7 @@ impl RoomDriver {
             }
             Event::Refused { id, why, .. } => {
                 counts.refused.fetch_add(1, Ordering::Relaxed);
+                self.live.faults.note_refused(id.as_str());
                 tracing::debug!(room, participant = id.as_str(), %why, "a message was refused");
             }
         }

@@ -4,6 +4,7 @@ use http::header::{SEC_WEBSOCKET_VERSION, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use room_proto::access::NotAdmitted;
 use room_proto::name::{NameError, ParticipantId};
+use room_proto::room::RoomError;
 
 use crate::NotSeated;
 use crate::handshake::BadHandshake;
@@ -92,7 +93,8 @@ impl NotEntered {
             | Self::Seated(_)
             | Self::Taken(_)
             | Self::Ticket(_)
-            | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember) => StatusCode::FORBIDDEN,
+            | Self::NotAdmitted(NotAdmitted::Elsewhere | NotAdmitted::NotMember)
+            | Self::NotSeated(NotSeated::Room(RoomError::PutOut { .. })) => StatusCode::FORBIDDEN,
             Self::NoMew | Self::NoRooms | Self::NotAdmitted(NotAdmitted::Unknown) => StatusCode::NOT_FOUND,
             Self::Crowded | Self::NotSeated(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unknown(_) => StatusCode::UNAUTHORIZED,

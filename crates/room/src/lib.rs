@@ -9,6 +9,7 @@ pub mod chair;
 pub mod connection;
 pub mod driver;
 pub mod entry;
+pub mod faults;
 pub mod guest;
 pub mod handshake;
 pub mod lobby;

@@ -9,7 +9,7 @@ use http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use room_proto::mew::{Join, error_envelope};
 use room_proto::name::Topic;
-use room_proto::room::{Also, Preferences, Routing};
+use room_proto::room::{Also, Hearing, Preferences, Routing};
 use room_proto::websocket::{Opcode, WebSocketEvent, close, frame};
 use runtime::random;
 use tokio::sync::watch;
@@ -83,6 +83,8 @@ struct WaitingClient {
     parts: Parts,
     /// Space named in the address.
     space: Option<Topic>,
+    /// Choice in the address.
+    hearing: Hearing,
     applied: watch::Receiver<()>,
     _place: Place,
 }
@@ -91,7 +93,7 @@ struct WaitingClient {
 pub fn wait(
     rooms: &Arc<Rooms>,
     parts: &Parts,
-    space: Option<Topic>,
+    (space, hearing): (Option<Topic>, Hearing),
     party: Option<Arc<Party>>,
     upgrade: OnUpgrade,
 ) -> Result<(), NotEntered> {
@@ -102,7 +104,7 @@ pub fn wait(
     }
     let place = rooms.lobby.take_place(parts.extensions.get().copied(), config.listen.ip().is_loopback()).ok_or(NotEntered::Crowded)?;
     let applied = rooms.trust.reapplied();
-    let waiting = WaitingClient { rooms: Arc::clone(rooms), party, parts: parts.clone(), space, applied, _place: place };
+    let waiting = WaitingClient { rooms: Arc::clone(rooms), party, parts: parts.clone(), space, hearing, applied, _place: place };
     tokio::spawn(rooms.open.track_future(waiting.serve(upgrade)));
     Ok(())
 }
@@ -149,7 +151,7 @@ impl WaitingClient {
         if let Some(given) = participant.filter(|given| *given != entrant.id.as_str()) {
             return Err(NotEntered::Name { given, own: entrant.id });
         }
-        let preferences = entrant.hearing.over(PREFERENCES);
+        let preferences = self.hearing.or(entrant.hearing).over(PREFERENCES);
         Ok(Arrival::new(&self.rooms, showing, entrant, (preferences, Way::Mew), self.applied))
     }
 }

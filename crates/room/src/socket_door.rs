@@ -72,11 +72,11 @@ async fn enter(rooms: &Arc<Rooms>, parts: &Parts, upgrade: OnUpgrade, party: Opt
         Destination::Space(_) if !config.rooms.mew => return Err(NotEntered::NoMew),
         Destination::Space(Some(topic)) if is_known => (topic, Way::Mew, lobby::PREFERENCES),
         Destination::Space(space) => {
-            lobby::wait(rooms, parts, space, party, upgrade)?;
+            lobby::wait(rooms, parts, (space, asked.hearing), party, upgrade)?;
             return Ok(switching(accept));
         }
         Destination::Nowhere if config.rooms.mew => {
-            lobby::wait(rooms, parts, None, party, upgrade)?;
+            lobby::wait(rooms, parts, (None, asked.hearing), party, upgrade)?;
             return Ok(switching(accept));
         }
         Destination::Nowhere => return Err(NotEntered::Query("the address names no room: connect to /ws?topic=NAME".into())),

@@ -11,6 +11,7 @@ use room_proto::room::{Preferences, Routing};
 
 use crate::Rooms;
 use crate::driver::Live;
+use crate::faults::FaultCounts;
 
 /// Status of a room.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -40,17 +41,27 @@ pub struct ParticipantStatus {
     /// Arrival: Unix seconds.
     #[serde(default)]
     pub since: u64,
+    /// Messages refused by the room.
+    #[serde(default)]
+    pub refused: u64,
+    /// Messages passed on whose kind and payload differ, as far as a server at the table saw them.
+    #[serde(default)]
+    pub mismatched: u64,
 }
 
 impl ParticipantStatus {
     /// Describes a participant, present since `since`.
-    pub fn describe((id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences), since: Option<SystemTime>) -> Self {
+    pub fn describe(
+        (id, capabilities, preferences): (&ParticipantId, &Capabilities, Preferences),
+        since: Option<SystemTime>,
+        FaultCounts { refused, mismatched }: FaultCounts,
+    ) -> Self {
         let since = since.and_then(|at| at.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
         let routing = match preferences.routing {
             Routing::All => "all",
             Routing::Directed => "directed",
         };
-        Self { id: id.as_str().to_owned(), capabilities: texts(capabilities), routing: routing.to_owned(), since }
+        Self { id: id.as_str().to_owned(), capabilities: texts(capabilities), routing: routing.to_owned(), since, refused, mismatched }
     }
 }
 

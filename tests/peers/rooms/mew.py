@@ -92,6 +92,13 @@ def joining(report, name, gateway, room):
         ann.socket.send(JOIN_AGAIN)
         last = ann.say("chat", {"text": "there already"})
         report.check(f"{name}/joining twice is nothing", all(m["kind"] == "system/presence" for m in [*ann.until(last), *bob.until(last)]))
+    for query in (f"?space={room}&routing=directed&echo=0", "?routing=directed&echo=0"):
+        with Party(gateway, room, "bob-secret") as bob, Mew(gateway, room, "ann", query=query) as ann:
+            own = ann.say("chat", {"text": "mine"})
+            bob.hear_of(own)
+            unaddressed = bob.say("chat", {"text": "for bot"}, to=["bot"])
+            heard = [m["id"] for m in ann.until(bob.chat("for everybody"))]
+            report.check(f"{name}/the choice of {query}", own not in heard and unaddressed not in heard, heard)
 
 
 JOIN_AGAIN = '{"type":"join","space":"elsewhere","token":"x","participantId":"y"}'

@@ -29,6 +29,16 @@ capabilities = {offers}
 WIPE = {"name": "wipe", "description": "Wipes a disk \u2713", "inputSchema": {"type": "object", "properties": {"disk": {"type": "string"}}},
         "annotations": {"destructiveHint": True}}
 SHOWN = "room__ops__bot__wipe"
+LISTS = {
+    "prompts/list": {"prompts": [{"name": "sum", "description": "Sums up"}]},
+    "resources/list": {"resources": [{"uri": "file:///log", "name": "log"}]},
+    "resources/templates/list": {"resourceTemplates": [{"uriTemplate": "file:///day/{day}", "name": "day"}]},
+}
+ASKED = {
+    "prompts/get:sum": {"messages": [{"role": "user", "content": {"type": "text", "text": "sum up"}}]},
+    "resources/read:file:///log": {"contents": [{"uri": "file:///log", "text": "all is well"}]},
+    "resources/read:file:///day/3": {"contents": [{"uri": "file:///day/3", "text": "the third"}]},
+}
 MODES = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
 
 
@@ -60,6 +70,8 @@ class Offerer(threading.Thread):
         params = payload.get("params", {})
         if kind == "mcp/request:tools/list":
             self.answer(message, {"tools": [WIPE]})
+        elif result := (LISTS | ASKED).get(kind.removeprefix("mcp/request:")):
+            self.answer(message, result)
         elif kind == "mcp/request:notifications/cancelled":
             if params["requestId"] == self.asked[-1]["payload"]["id"]:
                 self.cancelled.set()
@@ -120,6 +132,7 @@ async def toured(report, name, gateway, mode, ann):
         report.equal(f"{name}: progress", seen, [(1, 2), (2, 2)])
         asked = await anyio.to_thread.run_sync(lambda: heard(ann, "mcp/request:tools/call:wipe"))
         report.equal(f"{name}: all see who asks whom", (asked["from"], asked["to"]), ("gate", ["bot"]))
+        await others(report, name, client)
         with anyio.move_on_after(0.5):
             await client.call_tool(SHOWN, {"disk": "wait"})
         told = await anyio.to_thread.run_sync(lambda: offerer.cancelled.wait(PATIENCE))
@@ -129,6 +142,22 @@ async def toured(report, name, gateway, mode, ann):
             while await tools(client):
                 await anyio.sleep(0.01)
         report.check(f"{name}: nobody offers it", "unknown tool" in await refused(client, {"disk": "b"}))
+
+
+async def others(report, name, client):
+    """Prompts and resources of the participant."""
+    with anyio.fail_after(PATIENCE):
+        while not (resources := (await client.list_resources(cache_mode="refresh")).resources):
+            await anyio.sleep(0.01)
+        while not (prompts := (await client.list_prompts(cache_mode="refresh")).prompts):
+            await anyio.sleep(0.01)
+    report.equal(f"{name}: prompts", [(one.name, one.description) for one in prompts], [("room__ops__bot__sum", "Sums up")])
+    report.equal(f"{name}: resources", [str(one.uri) for one in resources], ["room:ops.bot/file:///log"])
+    prompt = await client.get_prompt("room__ops__bot__sum")
+    report.equal(f"{name}: a prompt", prompt.messages[0].content.text, "sum up")
+    for uri, text in (("room:ops.bot/file:///log", "all is well"), ("room:ops.bot/file:///day/3", "the third")):
+        read = await client.read_resource(uri)
+        report.equal(f"{name}: {uri}", read.contents[0].text, text)
 
 
 @contextlib.asynccontextmanager

@@ -85,10 +85,17 @@ impl List {
         if present.participants.is_empty() {
             output.remark("nobody is there");
         }
-        let row = |one: &ParticipantStatus| vec![printable(&one.id), one.routing.clone(), printable(&one.capabilities.join(", "))];
+        let row =
+            |one: &ParticipantStatus| vec![printable(&one.id), one.routing.clone(), printable(&one.capabilities.join(", ")), faults(one)];
         let rows: Vec<Vec<String>> = present.participants.iter().map(row).collect();
-        table::lines(&[Align::Left; 3], &rows).iter().try_for_each(|line| output.line(line))
+        table::lines(&[Align::Left; 4], &rows).iter().try_for_each(|line| output.line(line))
     }
+}
+
+/// Describes a participant's faulty messages; empty without any.
+fn faults(one: &ParticipantStatus) -> String {
+    let told = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    [told(one.refused, "refused"), told(one.mismatched, "false")].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// As a part of a path.

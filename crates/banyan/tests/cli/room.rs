@@ -256,6 +256,35 @@ fn mx_10_rooms_are_listed_and_what_is_wrong_is_one_clear_error() {
 }
 
 #[test]
+fn mx_10_no_token_is_made_for_names_already_given() {
+    let home = Home::new();
+    let secret = home.write("secret", "a secret of thirty-two bytes or more");
+    let hash = "0".repeat(64);
+    home.write(
+        "banyan.toml",
+        &format!(
+            "[rooms]\nsecret = '${{file:{}}}'\n[room.ops]\nseats = ['files']\n[room.dev]\n[mount.files]\ncommand = 'cat'\n\
+             [participant.bot]\nsha256 = '{hash}'\nrooms = ['ops']\n[[token]]\nname = 'ci'\nsha256 = '{hash}'\n",
+            secret.display()
+        ),
+    );
+    let token = |arguments: &[&str]| home.run(&[&["room", "token"], arguments].concat());
+    for (arguments, said) in [
+        (&["bot", "--room", "ops"][..], "[participant.bot] has a token of its own"),
+        (&["ci", "--room", "ops"], "a [[token]] has the name"),
+        (&["files", "--room", "dev", "--room", "ops"], "sits in `ops`"),
+        (&["gate", "--room", "ops"], "are those of others"),
+    ] {
+        let err = token(arguments).exits(4).err;
+        assert!(err.contains(said) && err.contains("choose another name"), "{arguments:?}: {err}");
+    }
+    for arguments in [&["files", "--room", "dev"][..], &["files", "--room", "*"], &["files", "--room", "later"], &["ann", "--room", "ops"]]
+    {
+        assert_eq!(token(arguments).exits(0).out.split('.').count(), 3, "{arguments:?}");
+    }
+}
+
+#[test]
 fn mx_10_a_terminal_comes_back_until_it_is_refused() {
     let home = home();
     let first = Gate::up(&home, &[]);

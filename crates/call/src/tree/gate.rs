@@ -6,7 +6,7 @@ pub mod mounts;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
-use banyan_model::Segment;
+use banyan_model::{Principal, Segment};
 use bytes::Bytes;
 use config::resolved::{Config, Limits};
 use futures_util::future::BoxFuture;
@@ -74,8 +74,8 @@ pub trait Mesh: Send + Sync {
     /// Passes a notification of a registered server on to everybody.
     fn relay(&self, session: SessionKey, whole: Bytes);
 
-    /// Passes a notification of a mount on to gates above.
-    fn relay_mount(&self, mount: &Segment, whole: Bytes);
+    /// Passes a notification of a mount on to gates above of a principal.
+    fn relay_mount(&self, mount: &Segment, principal: Principal, whole: Bytes);
 
     /// Ids of registered gates below.
     fn registered(&self) -> Vec<String>;

@@ -289,27 +289,27 @@ impl Hub {
         }
     }
 
-    /// Sends listening gates a notification of a shared server without an addressee, where gates and sessions have a single principal.
-    pub fn rise(&self, mount: &Segment, notification: &Notification) {
-        self.gates_of_single_principal(mount).iter().for_each(|gate| gate.send(notification, Weight::Droppable));
+    /// Sends listening gates a notification of a shared server without an addressee, where gates and sessions have only this principal.
+    pub fn rise(&self, mount: &Segment, principal: &Principal, notification: &Notification) {
+        if let Some((_, gates)) = self.gates_of_single_principal(mount).filter(|(only, _)| only == principal) {
+            gates.iter().for_each(|gate| gate.send(notification, Weight::Droppable));
+        }
     }
 
-    /// Tells if gates listen now, and nobody but their principal. News of a moment with several principals wait for no other moment.
-    pub fn can_rise(&self, mount: &Segment) -> bool {
-        !self.gates_of_single_principal(mount).is_empty()
+    /// Gives the principal of listening gates, unless gates and sessions have several. News of a moment wait for nobody else's moment.
+    pub fn only_principal_above(&self, mount: &Segment) -> Option<Principal> {
+        self.gates_of_single_principal(mount).map(|(principal, _)| principal)
     }
 
-    /// Lists the listening gates; none where gates and sessions have several principals.
-    fn gates_of_single_principal(&self, mount: &Segment) -> Vec<Arc<Listener>> {
+    /// Lists the listening gates, with the principal; `None`: none listens, or gates and sessions have several principals.
+    fn gates_of_single_principal(&self, mount: &Segment) -> Option<(Principal, Vec<Arc<Listener>>)> {
         let sessions: Vec<_> = self.every_session().into_iter().filter(|s| covers(s.opening.mount.as_ref(), mount)).collect();
         let is_above = |listener: &Arc<Listener>| listener.scope.is_for_gate() && covers(listener.scope.mount.as_ref(), mount);
         let gates: Vec<_> = self.all_listeners().into_iter().filter(is_above).collect();
-        let of_session =
-            |session: &Arc<Session>| (session.opening.entered.principal.kind, session.opening.entered.principal.name.to_string());
-        let of_gate = |gate: &Arc<Listener>| (gate.subject.kind, gate.subject.name.to_string());
-        let mut principals = sessions.iter().map(of_session).chain(gates.iter().map(of_gate));
-        let first = principals.next();
-        if principals.any(|principal| Some(principal) != first) { Vec::new() } else { gates }
+        let first = gates.first().map(|gate| Principal::new(gate.subject.kind, gate.subject.name.as_str()))?;
+        let is_only = sessions.iter().all(|session| session.opening.entered.principal == first)
+            && gates.iter().all(|gate| (gate.subject.kind, gate.subject.name.as_str()) == (first.kind, &*first.name));
+        is_only.then_some((first, gates))
     }
 
     /// Ends every session and every listener's stream.

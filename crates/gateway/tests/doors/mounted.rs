@@ -121,6 +121,63 @@ async fn mx_21_clients_see_and_call_tools_of_participants() {
 }
 
 #[tokio::test]
+async fn mx_21_clients_use_prompts_and_resources_of_participants() {
+    bounded(async {
+        let world = World::start(&ops("")).await;
+        let mut bot = join(&world, "bot").await;
+        offers(&mut bot, &[]).await;
+        for (method, listed) in [
+            ("prompts/list", json!({"prompts": [{"name": "Sum Up"}]})),
+            ("resources/list", json!({"resources": [{"uri": "file:///log", "name": "log"}]})),
+            ("resources/templates/list", json!({"resourceTemplates": [{"uriTemplate": "file:///day/{day}", "name": "day"}]})),
+        ] {
+            let request = asked(&mut bot, &format!("mcp/request:{method}")).await;
+            answer(&mut bot, &request, &listed.to_string()).await;
+        }
+        for era in [Era::Initialize, Era::Stateless] {
+            let client = Client::ready(&world, era).await;
+            for (method, member, key, wanted) in [
+                ("prompts/list", "prompts", "name", "room__ops__bot__sum_up"),
+                ("resources/list", "resources", "uri", "room:ops.bot/file:///log"),
+                ("resources/templates/list", "resourceTemplates", "uriTemplate", "room:ops.bot/file:///day/{day}"),
+            ] {
+                eventually(async || {
+                    let listed = client.call(method, json!({})).await["result"][member].clone();
+                    listed.as_array()?.iter().any(|one| one[key] == wanted).then_some(())
+                })
+                .await;
+            }
+            for (method, params, kind, result) in [
+                ("prompts/get", json!({"name": "room__ops__bot__sum_up"}), "prompts/get:Sum Up", r#"{"messages":[],"n":1.0"#),
+                ("resources/read", json!({"uri": "room:ops.bot/file:///log"}), "resources/read:file:///log", r#"{"contents":[],"n":2.0"#),
+                (
+                    "resources/read",
+                    json!({"uri": "room:ops.bot/file:///day/3"}),
+                    "resources/read:file:///day/3",
+                    r#"{"contents":[],"n":3.0"#,
+                ),
+            ] {
+                let (called, served) = tokio::join!(client.whole(method, params), async {
+                    let request = asked(&mut bot, &format!("mcp/request:{kind}")).await;
+                    answer(&mut bot, &request, &format!("{result}}}")).await;
+                    request["from"].clone()
+                });
+                assert!(called.1.raw.contains(result), "{}", called.1.raw);
+                assert_eq!(served, "gate");
+            }
+        }
+        bot.leave().await;
+        let client = Client::ready(&world, Era::Stateless).await;
+        eventually(async || {
+            let listed = client.call("resources/list", json!({})).await["result"]["resources"].clone();
+            (!listed.to_string().contains("room:ops")).then_some(())
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn mx_21_calls_into_a_room_are_cancelled_or_unknown() {
     bounded(async {
         let world = World::start(&ops("")).await;

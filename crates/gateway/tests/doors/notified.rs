@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::linked::{joining, listed, taking};
 use crate::registered::{SELDOM, above, open};
 use crate::world::registrant::{Registrant, reads};
-use crate::world::{Client, Era, World, bounded, eventually, fixture};
+use crate::world::{Client, Era, World, bounded, eventually, fixture, token};
 
 #[tokio::test]
 async fn ax_50_notifications_come_in_order_with_their_source() {
@@ -29,7 +29,7 @@ async fn ax_50_notifications_come_in_order_with_their_source() {
     .await;
 }
 
-/// A server of the initialize era that raises twenty alarms once a file is there.
+/// A server of the initialize era that raises twenty alarms for each file, once it is there.
 const ALARMING: &str = r#"
 import json, os, sys, threading, time
 lock = threading.Lock()
@@ -37,11 +37,13 @@ def say(m):
     with lock:
         print(json.dumps({"jsonrpc": "2.0", **m}), flush=True)
 def alarm():
-    while not os.path.exists(sys.argv[1]):
-        time.sleep(0.01)
-    for number in range(20):
-        meta = {"x-mcpax-event-id": f"e-{number}", "x-mcpax-causal-parent": None}
-        say({"method": "notifications/alarm", "params": {"number": number, "_meta": meta}})
+    for turn in range(1000):
+        while not os.path.exists(sys.argv[1] + "-" * turn):
+            time.sleep(0.01)
+        for number in range(20):
+            number += 1000 * turn
+            meta = {"x-mcpax-event-id": f"e-{number}", "x-mcpax-causal-parent": None}
+            say({"method": "notifications/alarm", "params": {"number": number, "_meta": meta}})
 for line in sys.stdin:
     m = json.loads(line)
     if m["method"] == "initialize":
@@ -71,6 +73,42 @@ async fn ax_50_a_mounts_alarms_cross_three_gates_in_order() {
             let meta = json!({"x-mcpax-event-id": format!("e-{number}"), "x-mcpax-causal-parent": null, "x-mcpax-source": "edge.leaf.n"});
             assert_eq!((&told["params"]["number"], &told["params"]["_meta"]), (&json!(number), &meta));
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ax_50_news_of_a_mount_rises_to_no_later_principal() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        let go = dir.path().join("go");
+        let mount = format!("[mount.n]\ncommand = \"python3\"\nargs = {}\nera = \"initialize\"\n", json!(["-c", ALARMING, go]));
+        let bounds = "[registry.segment.n]\nnotifications_per_second = 1\n";
+        let world = World::start(&format!("{}{bounds}{mount}{}{}", taking(), token("ann"), token("bob"))).await;
+        let listening = async |who: &str| {
+            let mut gate = Client::new(&world, Era::Stateless).with("authorization", &format!("Bearer secret-of-{who}"));
+            gate.capabilities = json!({"extensions": {"io.banyan/mcpax": {"aggregator_id": "g"}}});
+            let mut stream = gate.begin("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}})).await;
+            stream.next_of("notifications/subscriptions/acknowledged").await;
+            stream
+        };
+        let mut of_ann = listening("ann").await;
+        std::fs::write(&go, "").unwrap();
+        assert_eq!(of_ann.next_of("notifications/alarm").await["params"]["number"], 0);
+        drop(of_ann);
+        let mut of_bob = listening("bob").await;
+        // Whoever left is seen to be gone a little later, and until then no news rises.
+        let raising = async {
+            for turn in 1.. {
+                std::fs::write(format!("{}{}", go.display(), "-".repeat(turn)), "").unwrap();
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+        };
+        let first = tokio::select! {
+            told = of_bob.next_of("notifications/alarm") => told,
+            () = raising => unreachable!("it goes on"),
+        };
+        assert!(first["params"]["number"].as_u64().is_some_and(|number| number >= 1000), "it was said to ann alone: {first}");
     })
     .await;
 }

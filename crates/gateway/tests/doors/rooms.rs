@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::recorded::{read, recording};
 use crate::tokens::{jwk, now, signed};
-use crate::world::{NotUpgraded, Socket, World, bounded, eventually, send, token};
+use crate::world::{Era, NotUpgraded, Socket, World, bounded, eventually, fixture, send, token};
 
 /// Configures a participant with the token `secret-of-NAME`.
 pub(crate) fn participant(name: &str, rooms: &[&str], capabilities: &[&str]) -> String {
@@ -411,7 +411,10 @@ async fn the_owner_joins_as_anybody_and_sees_all_rooms() {
         let (_, room) = asked("GET", "/-/rooms/quiet", admin).await;
         let since = room["participants"][0]["since"].as_u64().unwrap();
         assert!(since > 1_700_000_000);
-        assert_eq!(room["participants"], json!([{"id": "me", "capabilities": OWNER, "routing": "all", "since": since}]));
+        assert_eq!(
+            room["participants"],
+            json!([{"id": "me", "capabilities": OWNER, "routing": "all", "since": since, "refused": 0, "mismatched": 0}])
+        );
         assert_eq!(asked("GET", "/-/rooms", "secret-of-ann").await.0, 403);
         assert_eq!(asked("GET", "/-/rooms/none", admin).await.0, 404);
         assert_eq!(asked("GET", "/-/status", admin).await.1["rooms"], rooms["rooms"]);
@@ -419,6 +422,32 @@ async fn the_owner_joins_as_anybody_and_sees_all_rooms() {
         assert_eq!(asked("DELETE", "/admin/participants/me", admin).await.0, 200);
         assert_eq!(me.closed().await.0, Some(4003));
         assert_eq!(asked("DELETE", "/admin/participants/me", admin).await.0, 404);
+        let out = refused(&world, "topic=quiet&participant=me", admin).await;
+        assert!(out.status == 403 && out.message.contains("put \"me\" out"), "{} {}", out.status, out.message);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn mx_20_admins_see_whose_messages_are_faulty() {
+    bounded(async {
+        let world = World::start(&format!("{}seats = [\"fx\"]\n{}", ops(""), fixture("fx", Era::Stateless))).await;
+        eventually(async || (world.gateway.rooms()[0].participants >= 2).then_some(())).await;
+        let mut bot = bot(&world).await;
+        bot.send("mcp/request:tools/call:rm", json!({}), json!({"method": "tools/call"})).await;
+        let false_one = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "rm"}});
+        bot.send("mcp/proposal:tools/call:ls", json!({"to": ["ann"]}), false_one).await;
+        let seen = async |who: &str| {
+            let request = http::Request::get("/-/rooms/ops").header("authorization", format!("Bearer secret-of-{who}"));
+            answered(&world, request.body(http_body_util::Full::default()).unwrap()).await
+        };
+        eventually(async || {
+            let (_, room) = seen("ann").await;
+            let bot = room["participants"].as_array()?.iter().find(|one| one["id"] == "bot")?.clone();
+            ((&bot["refused"], &bot["mismatched"]) == (&json!(1), &json!(1))).then_some(())
+        })
+        .await;
+        assert_eq!(seen("bot").await.0, 403, "admins alone see who is there, and how they behave");
     })
     .await;
 }

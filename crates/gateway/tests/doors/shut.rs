@@ -61,13 +61,33 @@ async fn h0_a_configuration_that_opens_a_network_listener_is_refused() {
         let world = World::on_a_network(&token("ann")).await;
         for open in ["", "listen = \"127.0.0.1:7411\"", "[mount.a]\ncommand = \"cat\""] {
             let refused = world.gateway.apply(parse(open)).unwrap_err();
-            assert_eq!(refused.0, world.addr, "{open}");
+            assert_eq!(refused.address(), world.addr, "{open}");
             assert!(refused.to_string().contains("banyan token add"), "{refused}");
             assert_eq!(statuses(&world, None).await, [401; 2], "{open}");
             assert_eq!(statuses(&world, Some("secret-of-ann")).await, [200; 2], "{open}: nothing is changed");
         }
         assert_eq!(world.apply(&token("bob")), ["- token ann", "+ token bob"]);
         assert_eq!(statuses(&world, Some("secret-of-bob")).await, [200; 2]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn h0_a_network_listener_hands_out_no_room_tokens() {
+    bounded(async {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("secret"), "a secret of thirty-two bytes or more").unwrap();
+        let secret = format!("secret = \"${{file:{}}}\"", dir.path().join("secret").display());
+        let rooms = |more: &str| format!("listen = \"127.0.0.1:7411\"\n[rooms]\n{secret}\n{more}[room.ops]\n{}", token("ann"));
+        let path = written(&dir, &rooms(""));
+        let world = serving(&path).await;
+        written(&dir, &rooms("dev_tokens = true\n"));
+        let (error, revoked) = kept(world.gateway.reload(&path, None));
+        assert!(
+            error.contains(&world.addr.to_string()) && error.contains("dev_tokens") && error.contains("start the gate anew"),
+            "{error}"
+        );
+        assert!(revoked.is_empty() && !world.gateway.config().rooms.dev_tokens, "{revoked:?}");
     })
     .await;
 }
@@ -90,7 +110,7 @@ async fn h0_removing_the_last_credential_source_opens_no_network_listener() {
         let ca = Ca::init(&Ca::dir(dir.path()), &["localhost".into()]).unwrap();
         let certified = World::on_a_network(&tls(&ca, "")).await;
         let without = format!("[tls]\ncertificate = {:?}\nkey = {:?}\n", ca.gate_file(), ca.gate_key_file());
-        assert_eq!(certified.gateway.apply(parse(&without)).unwrap_err().0, certified.addr);
+        assert_eq!(certified.gateway.apply(parse(&without)).unwrap_err().address(), certified.addr);
         assert!(certified.gateway.config().wants_credential());
     })
     .await;

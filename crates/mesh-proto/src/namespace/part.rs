@@ -7,17 +7,7 @@ use banyan_model::Segment;
 
 use super::build::{Limits, Offer, RefusedOffer, build, withhold};
 use super::tool::Tool;
-use crate::id::NodeId;
 use crate::refusal::{Refusal, SessionEnd};
-
-/// Rank of a subserver by age: lower is earlier. No two are equal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Seniority {
-    /// Counts registrations.
-    pub order: u64,
-    /// Tells apart equal counts of two aggregators.
-    pub subserver: NodeId,
-}
 
 /// Presence of a subserver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +22,6 @@ pub enum Presence {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Part {
     segment: Segment,
-    seniority: Seniority,
     holding: Presence,
     /// Rising by path.
     tools: std::sync::Arc<[Tool]>,
@@ -46,11 +35,11 @@ impl Part {
     ///
     /// # Errors
     /// [`Refusal::DottedName`] when a plain subserver lists a dotted name.
-    pub fn new(segment: Segment, seniority: Seniority, offers: Vec<Offer>, limits: &Limits) -> Result<Self, Refusal> {
+    pub fn new(segment: Segment, offers: Vec<Offer>, limits: &Limits) -> Result<Self, Refusal> {
         let built = build(offers, limits)?;
         let longest = built.tools.iter().map(Tool::length).max().unwrap_or_default();
         let listed = built.tools.iter().filter(|tool| tool.withheld.is_none()).count();
-        Ok(Self { segment, seniority, holding: Presence::Live, tools: built.tools.into(), refused: built.refused, listed, longest })
+        Ok(Self { segment, holding: Presence::Live, tools: built.tools.into(), refused: built.refused, listed, longest })
     }
 
     /// Gives the same list under other limits; `None`: nothing would change.
@@ -73,11 +62,6 @@ impl Part {
     /// Gives the segment.
     pub fn segment(&self) -> &Segment {
         &self.segment
-    }
-
-    /// Gives the rank by age.
-    pub fn seniority(&self) -> Seniority {
-        self.seniority
     }
 
     /// Gives the presence of the subserver.
@@ -126,11 +110,6 @@ impl Part {
         let compare = |tool: &Tool| tool.path().map(Segment::as_str).cmp(path().map(|segment| -> &str { segment }));
         let at = self.tools.binary_search_by(compare).ok()?;
         self.tools[at].withheld.is_none().then_some(at)
-    }
-
-    /// Finds the first place behind a name.
-    pub(super) fn behind(&self, name: &str) -> usize {
-        self.tools.partition_point(|tool| compare(tool, name) != Ordering::Greater)
     }
 }
 

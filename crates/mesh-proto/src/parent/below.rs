@@ -1,6 +1,6 @@
 //! Aggregators below, counted, because a moving one shows in two places for a while (AX-24). Does not react to cycles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::id::NodeId;
 
@@ -39,10 +39,5 @@ impl Below {
 
     pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> {
         self.0.keys().copied()
-    }
-
-    /// Lists the ids counted more than once.
-    pub(super) fn doubled(&self) -> BTreeSet<NodeId> {
-        self.0.iter().filter(|(_, count)| **count > 1).map(|(id, _)| *id).collect()
     }
 }

@@ -15,9 +15,9 @@ use crate::refusal::SessionEnd;
 
 impl Parent {
     pub(super) fn commit(&mut self, now: Now, applicant: Applicant) {
-        let order = self.take_over(now, &applicant);
+        self.take_over(now, &applicant);
         let (link, request) = (applicant.link, applicant.request);
-        let session = self.session_of(now, applicant, order);
+        let session = self.session_of(now, applicant);
         let (key, segment, subserver_id) = (session.key, session.segment.clone(), session.subserver_id);
         let result = RegistrationResult {
             segment: segment.clone(),
@@ -67,7 +67,7 @@ impl Parent {
         }
     }
 
-    fn session_of(&mut self, now: Now, applicant: Applicant, order: Option<u64>) -> Session {
+    fn session_of(&mut self, now: Now, applicant: Applicant) -> Session {
         self.counted += 1;
         let proven = Self::is_proven(&applicant);
         let register = *applicant.register;
@@ -94,7 +94,6 @@ impl Parent {
             heard_at: now.instant,
             standing: Standing::Live,
             id: SessionId::of_bits(self.random.bits()),
-            order: order.unwrap_or(self.counted),
             subtree_version: 0,
             excused: false,
             released: false,
@@ -102,24 +101,21 @@ impl Parent {
     }
 
     /// Ends the sessions replaced by an applicant. The segment's tools stay listed as degraded until the new list is there: nobody sees a
-    /// moment without tools, and nobody calls by an old definition. Gives the segment's previous rank.
-    fn take_over(&mut self, now: Now, applicant: &Applicant) -> Option<u64> {
+    /// moment without tools, and nobody calls by an old definition.
+    fn take_over(&mut self, now: Now, applicant: &Applicant) {
         let register = &applicant.register;
         let holders = [self.sessions.of_segment(register.segment.as_str()), self.sessions.of_subserver(register.subserver_id)];
         let keys: Vec<SessionKey> = holders.into_iter().flatten().map(|session| session.key).collect();
-        let mut order = None;
         for key in keys {
             let Some(old) = self.detach(key, SessionEnd::Replaced) else { continue };
             if old.segment != register.segment {
                 self.remove_part(&old.segment);
                 self.timers.cancel(&Timer::Grace(old.segment.clone()));
             } else {
-                order = Some(old.order);
                 self.hold_part(&old.segment, Presence::Degraded { since: now.instant, why: SessionEnd::Replaced });
                 self.end_with_grace(now, old.segment.clone());
             }
             self.events.push_back(Event::Ended { session: key, segment: old.segment, why: SessionEnd::Replaced });
         }
-        order
     }
 }

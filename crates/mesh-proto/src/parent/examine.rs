@@ -8,7 +8,7 @@ use banyan_model::{Now, QualifiedName};
 use super::questions::Question;
 use super::queue::Applicant;
 use super::session::{Session, Standing};
-use super::settings::{Demand, SplitBrain};
+use super::settings::Demand;
 use super::{Parent, Timer};
 use crate::id::NodeId;
 use crate::message::MAX_SUBTREE_IDS;
@@ -26,10 +26,7 @@ impl Parent {
         self.examine_authority(applicant)?;
         self.examine_segment(now, applicant)?;
         let mut questions = self.examine_subserver(now, applicant)?;
-        questions.push(match self.settings.split_brain {
-            SplitBrain::AskStore => Question::Store,
-            SplitBrain::AskSubserver => Question::Parent,
-        });
+        questions.push(Question::Parent);
         Ok(questions)
     }
 

@@ -16,11 +16,6 @@ impl Parent {
         self.below.ids().chain([self.settings.aggregator_id]).collect()
     }
 
-    /// Gives the aggregators found below in two places. More than three heartbeats in two places mean a copied id, less a move.
-    pub fn doubled(&self) -> BTreeSet<NodeId> {
-        self.below.doubled()
-    }
-
     /// Takes a new ancestry after a registration, a move or a loss of the parent. `prefix_length` counts the characters before the names
     /// shown here.
     pub fn handle_above(&mut self, above: Ancestry) {

@@ -10,7 +10,7 @@ use super::session::Session;
 use super::settings::Demand;
 use super::{Parent, Timer};
 use crate::id::SessionKey;
-use crate::namespace::{Limits, Offer, Part, Seniority};
+use crate::namespace::{Limits, Offer, Part};
 use crate::refusal::{Refusal, SessionEnd};
 
 /// Pause before a failed fetch is repeated.
@@ -21,9 +21,8 @@ impl Parent {
     pub fn handle_tools(&mut self, now: Now, key: SessionKey, offers: Vec<Offer>) {
         self.fetched(now, key);
         let Some(session) = self.sessions.live(key) else { return };
-        let seniority = Seniority { order: session.order, subserver: session.subserver_id };
         let (session, segment) = (session.clone(), session.segment.clone());
-        match Part::new(segment.clone(), seniority, offers, &self.limits(&session)) {
+        match Part::new(segment.clone(), offers, &self.limits(&session)) {
             Ok(part) => {
                 if part.tools().iter().any(|tool| tool.withheld().is_none() && tool.annotation().mutable) {
                     self.claim(&session, Demand::ForChanges);

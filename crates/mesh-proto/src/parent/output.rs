@@ -36,17 +36,6 @@ pub enum Transmit {
     },
 }
 
-/// Answer of a shared store of registrations (AX-25).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StoreAnswer {
-    /// No registration, or one with this aggregator.
-    Free,
-    /// A registration with another aggregator.
-    RegisteredWith(NodeId),
-    /// The store does not answer: the subserver is asked instead.
-    Unavailable,
-}
-
 /// Output of the machine: all events before the first message, so that a driver records before anybody hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParentOutput {
@@ -57,12 +46,6 @@ pub enum ParentOutput {
 /// An event for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Ask the store for a subserver's registration, then call `handle_store_answer`.
-    AskStore {
-        /// Name for the answer.
-        call: CallId,
-        subserver_id: NodeId,
-    },
     /// Keep this claim over restarts (AX-12).
     ClaimMade(Claim),
     /// Forget the claim of this segment.

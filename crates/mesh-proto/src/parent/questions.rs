@@ -12,8 +12,6 @@ pub(super) enum Question {
     Holder(SessionKey),
     /// Asks the applicant for the current registration.
     Parent,
-    /// Asks the store for the current registration.
-    Store,
 }
 
 /// An applicant, with open questions.
@@ -29,8 +27,7 @@ pub(super) struct Case {
 pub(super) struct OpenQuestion {
     pub(super) case: u64,
     pub(super) question: Question,
-    /// `None`: the store.
-    pub(super) link: Option<LinkId>,
+    pub(super) link: LinkId,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +89,6 @@ impl Questions {
 
     /// Lists the questions asked over a link.
     pub(super) fn asked_over(&self, link: LinkId) -> Vec<CallId> {
-        self.asked.iter().filter(|(_, asked)| asked.link == Some(link)).map(|(call, _)| *call).collect()
+        self.asked.iter().filter(|(_, asked)| asked.link == link).map(|(call, _)| *call).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use banyan_model::Now;
 
-use super::output::{Event, IncomingRequest, StoreAnswer, Transmit};
+use super::output::{IncomingRequest, Transmit};
 use super::questions::{Case, OpenQuestion, Question};
 use super::queue::Applicant;
 use super::{Parent, Timer};
@@ -77,18 +77,13 @@ impl Parent {
         let link = match question {
             Question::Holder(session) => self.sessions.get(session).map(|session| session.link),
             Question::Parent => Some(applicant.link),
-            Question::Store => None,
         };
+        // A holder that has just gone has nothing to say.
+        let Some(link) = link else { return };
         let call = self.questions.ask(OpenQuestion { case, question, link });
         self.timers.set(Timer::Ask(call), now.instant + timeout);
-        match link {
-            Some(link) => {
-                let message = AskParent { aggregator_id: self.settings.aggregator_id, subserver_id };
-                let (_, params) = Request::Parent(message).encode();
-                self.transmits.push_back(Transmit::Ask { link, call, params });
-            }
-            None => self.events.push_back(Event::AskStore { call, subserver_id }),
-        }
+        let (_, params) = Request::Parent(AskParent { aggregator_id: self.settings.aggregator_id, subserver_id }).encode();
+        self.transmits.push_back(Transmit::Ask { link, call, params });
     }
 
     /// Takes the answer to a question, or its absence. The driver accepts an answer only from the link of the question.
@@ -102,26 +97,8 @@ impl Parent {
                 self.holder_says(reply, is_known, wait)
             }
             Question::Parent => self.applicant_says(reply, wait),
-            // The store did not answer in time.
-            Question::Store => return self.handle_store_answer(now, call, StoreAnswer::Unavailable),
         };
         self.settle(now, call, verdict);
-    }
-
-    /// Takes the store's answer.
-    pub fn handle_store_answer(&mut self, now: Now, call: CallId, answer: StoreAnswer) {
-        let Some(asked) = self.questions.asked(call).filter(|asked| asked.question == Question::Store) else { return };
-        match answer {
-            StoreAnswer::RegisteredWith(id) if id != self.settings.aggregator_id => {
-                let retry_after = self.questions.case(asked.case).map_or(SOON, |case| soon(&case.applicant));
-                self.settle(now, call, Err(Refusal::SplitBrain { registered_with: Some(id), retry_after }));
-            }
-            StoreAnswer::Free | StoreAnswer::RegisteredWith(_) => self.settle(now, call, Ok(())),
-            StoreAnswer::Unavailable => {
-                self.ask(now, asked.case, Question::Parent);
-                self.settle(now, call, Ok(()));
-            }
-        }
     }
 
     /// Judges the holder's answer. A holder is present unless it denies the registration, or is silent towards an applicant who may be the

@@ -56,8 +56,6 @@ pub struct Session {
     pub heard_at: Instant,
     pub standing: Standing,
     pub(super) id: SessionId,
-    /// Rank among all registrations.
-    pub(super) order: u64,
     pub(super) subtree_version: u64,
     /// A missed heartbeat was excused since the last sign of life.
     pub(super) excused: bool,

@@ -21,8 +21,6 @@ pub struct Settings {
     /// Policy of segments without their own.
     pub policy: SegmentPolicy,
     pub policies: BTreeMap<Segment, SegmentPolicy>,
-    /// Source of knowledge about registrations elsewhere (AX-25).
-    pub split_brain: SplitBrain,
     /// Patience for the answer to a question, capped at a quarter of the heartbeat interval of the applicant.
     pub ask_timeout: Duration,
     pub registrations_per_second: u32,
@@ -49,7 +47,6 @@ impl Settings {
             grace: Duration::from_secs(300),
             policy: SegmentPolicy::default(),
             policies: BTreeMap::new(),
-            split_brain: SplitBrain::AskSubserver,
             ask_timeout: Duration::from_secs(2),
             registrations_per_second: 500,
             waiting: 10_000,
@@ -94,13 +91,4 @@ pub enum Demand {
     #[default]
     ForChanges,
     Never,
-}
-
-/// Source of knowledge about registrations with other aggregators of the tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SplitBrain {
-    /// A store shared by all aggregators.
-    AskStore,
-    /// The subserver itself.
-    AskSubserver,
 }

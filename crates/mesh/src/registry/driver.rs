@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use banyan_model::{Machine, Now, Segment};
+use banyan_model::{Machine, Now, Principal, Segment};
 use config::resolved::Config;
 use mcp_proto::json::Members;
 use mesh_proto::authority::Identity;
@@ -28,6 +28,7 @@ use crate::registry::links::Links;
 use crate::registry::notices;
 use crate::registry::outputs::Later;
 use crate::registry::recorded::{Whose, record, unreadable};
+use crate::registry::rising::{RisingNotification, RisingRelay};
 
 /// Inputs taken before the outputs are carried out.
 const BATCH: usize = 256;
@@ -60,7 +61,7 @@ pub struct Machines {
     /// Relay of registered servers.
     pub relay: Relay,
     /// Relay of mounts, to gates above.
-    pub mounts: Relay<Segment>,
+    pub mounts: RisingRelay,
     pub holdings: Holdings,
 }
 
@@ -69,7 +70,7 @@ pub enum RegistryOutput {
     Parent(ParentOutput),
     Relay(RelayOutput),
     /// A mount's.
-    Rising(RelayOutput),
+    Rising(RisingNotification),
 }
 
 impl Machine for Machines {
@@ -148,7 +149,7 @@ impl drive::Driver for RegistryDriver {
             RegistryOutput::Parent(ParentOutput::Event(event)) => self.event(now, event),
             RegistryOutput::Parent(ParentOutput::Transmit(transmit)) => self.transmit(now, transmit),
             RegistryOutput::Relay(relayed) => notices::relayed(&self.mesh, &relayed),
-            RegistryOutput::Rising(relayed) => notices::rising(&self.mesh, &relayed),
+            RegistryOutput::Rising(rising) => notices::rising(&self.mesh, &rising),
         }
         Ok(())
     }
@@ -185,7 +186,7 @@ impl RegistryDriver {
             machines: Machines {
                 parent,
                 relay: Relay::new(RelayLimits::default()),
-                mounts: Relay::new(RelayLimits::default()),
+                mounts: RisingRelay::default(),
                 holdings: Holdings::new(Instant::now()),
             },
             links: Links::default(),
@@ -356,16 +357,13 @@ impl RegistryDriver {
                 [only] => relay(&mut self.machines.relay, now, &only, sent),
                 _ => self.machines.relay.handle_unheard(sent.dropped + sent.queue.len() as u64),
             },
-            NotificationSource::Mount(mount) => {
-                if !self.machines.mounts.is_open(&mount) {
-                    // Nobody would close a relay for a server that is gone.
-                    if !self.is_there(&mount) {
-                        return self.machines.mounts.handle_unheard(sent.dropped + sent.queue.len() as u64);
-                    }
-                    self.machines.mounts.handle_opened(mount.clone(), mount.clone());
-                    self.machines.mounts.handle_limits(&mount, limits(&self.config, &mount));
+            NotificationSource::Mount(mount, kind, name) => {
+                // Nobody would close a relay for a server that is gone.
+                if !self.machines.mounts.is_open(&mount) && !self.is_there(&mount) {
+                    return self.machines.mounts.handle_unheard(sent.dropped + sent.queue.len() as u64);
                 }
-                relay(&mut self.machines.mounts, now, &mount, sent);
+                self.machines.mounts.handle_opened(&mount, Principal::new(kind, name), limits(&self.config, &mount));
+                self.machines.mounts.handle_notifications(now, &mount, sent.dropped, sent.queue);
             }
             NotificationSource::Session(session) => relay(&mut self.machines.relay, now, &session, sent),
         }
@@ -380,7 +378,7 @@ impl RegistryDriver {
     fn bound(&mut self) {
         let sessions: Vec<_> = self.machines.parent.sessions().map(|session| (session.key, session.segment.clone())).collect();
         sessions.iter().for_each(|(key, segment)| self.machines.relay.handle_limits(key, limits(&self.config, segment)));
-        let mounts: Vec<Segment> = self.machines.mounts.sessions().cloned().collect();
+        let mounts: Vec<Segment> = self.machines.mounts.mounts().cloned().collect();
         for mount in mounts {
             if self.is_there(&mount) {
                 self.machines.mounts.handle_limits(&mount, limits(&self.config, &mount));
@@ -406,11 +404,11 @@ impl RegistryDriver {
     }
 }
 
-fn relay<K: Ord + Clone>(relay: &mut Relay<K>, now: Now, key: &K, sent: HeldNotifications) {
+fn relay(relay: &mut Relay, now: Now, key: &SessionKey, sent: HeldNotifications) {
     if sent.dropped > 0 {
         relay.handle_lost(key, sent.dropped);
     }
-    sent.queue.into_iter().for_each(|whole| relay.handle_notification(now, key.clone(), whole));
+    sent.queue.into_iter().for_each(|whole| relay.handle_notification(now, *key, whole));
 }
 
 /// Bounds on the notifications of a segment.

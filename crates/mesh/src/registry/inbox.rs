@@ -2,9 +2,9 @@
 //! oldest goes for the newest. Limits no rate: the relay does.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use banyan_model::Segment;
+use banyan_model::{PrincipalKind, Segment};
 use bytes::Bytes;
 use mesh_proto::id::{LinkId, SessionKey};
 use tokio::sync::Notify;
@@ -20,7 +20,8 @@ const MOST_OF_ALL: usize = 64 << 20;
 pub enum NotificationSource {
     /// A registrant over a link.
     Link(LinkId),
-    Mount(Segment),
+    /// A mount, with kind and name of the only principal that listened.
+    Mount(Segment, PrincipalKind, Arc<str>),
     Session(SessionKey),
 }
 

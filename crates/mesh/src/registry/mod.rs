@@ -16,13 +16,14 @@ pub mod notices;
 pub mod outputs;
 pub mod recorded;
 pub mod refused;
+pub mod rising;
 pub mod runner;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use banyan_model::Segment;
+use banyan_model::{Principal, Segment};
 use bytes::Bytes;
 use mcp_proto::envelope::Notification;
 use mesh_proto::authority::Identity;
@@ -124,9 +125,9 @@ impl Registry {
         self.inbox.push(NotificationSource::Session(session), whole);
     }
 
-    /// Relays a notification of a mount outside of calls, to gates above.
-    pub fn relay_mount(&self, mount: &Segment, whole: Bytes) {
-        self.inbox.push(NotificationSource::Mount(mount.clone()), whole);
+    /// Relays a notification of a mount outside of calls, to gates above of a principal.
+    pub fn relay_mount(&self, mount: &Segment, principal: Principal, whole: Bytes) {
+        self.inbox.push(NotificationSource::Mount(mount.clone(), principal.kind, principal.name), whole);
     }
 
     /// Frees a segment that an authority keeps (AX-12); `false`: none does. Its holder keeps it until the session ends.

@@ -12,6 +12,7 @@ use mesh_proto::refusal::SessionEnd;
 use mesh_proto::relay::{Relay, RelayOutput, notice};
 
 use crate::mesh::Mesh;
+use crate::registry::rising::{RisingNotification, RisingRelay};
 use call::tree::sourced::sourced;
 
 /// Counts of dropped notifications.
@@ -26,7 +27,7 @@ struct DropCounts {
 
 impl DroppedNotifications {
     /// Takes over the numbers of notifications dropped of registered servers and of mounts, in all and by segment.
-    pub fn note(&self, relay: &Relay, mounts: &Relay<Segment>) {
+    pub fn note(&self, relay: &Relay, mounts: &RisingRelay) {
         let mut counted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = relay.dropped() + mounts.dropped();
         if counted.all == all {
@@ -59,15 +60,15 @@ pub fn relayed(mesh: &Mesh, relayed: &RelayOutput) {
 }
 
 /// Passes on the output of the relay of mounts: to gates above alone, since sessions have heard already.
-pub fn rising(mesh: &Mesh, relayed: &RelayOutput) {
-    match relayed {
+pub fn rising(mesh: &Mesh, rising: &RisingNotification) {
+    match &rising.relayed {
         RelayOutput::Notification { segment, bytes } => {
             if let Ok(Message::Notification(notification)) = Message::parse(bytes, Duplicates::RefuseTop) {
-                mesh.gate.hub.rise(segment, &sourced(segment, &notification));
+                mesh.gate.hub.rise(segment, &rising.principal, &sourced(segment, &notification));
             }
         }
         RelayOutput::Overflow { segment, dropped } => {
-            mesh.gate.hub.rise(segment, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
+            mesh.gate.hub.rise(segment, &rising.principal, &made(notice::OVERFLOW, &notice::overflow(segment, *dropped)));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use banyan_model::{Now, Segment};
 use mesh_proto::id::{CallId, LinkId, SessionKey};
 use mesh_proto::message::{Register, RegistrationResult};
-use mesh_proto::parent::{Event, StoreAnswer, Transmit};
+use mesh_proto::parent::{Event, Transmit};
 use mesh_proto::refusal::{Refusal, SessionEnd};
 use mesh_proto::reply::Reply;
 use store::ClaimChange;
@@ -37,7 +37,6 @@ impl RegistryDriver {
     /// Carries out an event of the machine, or keeps its work for later.
     pub fn event(&mut self, now: Now, event: Event) {
         match event {
-            Event::AskStore { call, .. } => self.machines.parent.handle_store_answer(now, call, StoreAnswer::Unavailable),
             Event::ClaimMade(claim) => self.later.claims.push(ClaimChange::Made(claim)),
             Event::ClaimReleased(segment) => {
                 recorded::released(&self.mesh, &segment);

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::list_kind::ListKind;
 use crate::sitting::CallId;
 use crate::voice::SpeechError;
 
@@ -62,11 +63,12 @@ pub enum Output {
         /// A raw object.
         params: Bytes,
     },
-    /// New list of a participant's tools: raw definitions.
+    /// New list of a participant's tools, prompts, resources or templates: raw definitions.
     Offered {
         id: String,
-        /// Complete list; empty: no tools.
-        tools: Vec<Bytes>,
+        kind: ListKind,
+        /// Complete list; empty: nothing of the kind.
+        entries: Vec<Bytes>,
     },
     Send(Bytes),
 }

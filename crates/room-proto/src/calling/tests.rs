@@ -27,7 +27,7 @@ struct Table {
 impl Table {
     fn new() -> Self {
         let own = BTreeSet::from(["gate", "files"].map(|id| ParticipantId::new(id).unwrap()));
-        let calling = RoomCaller::new(Bounds { own, calls: 2, tools: 3, message_bytes: 600 }, 7);
+        let calling = RoomCaller::new(Bounds { own, calls: 2, entries: 3, message_bytes: 600 }, 7);
         let company = Company::new(&WHO, Preferences { routing: Routing::Directed, ..Preferences::default() });
         let mut table = Self { company, calling, outputs: Vec::new(), said: Vec::new() };
         (0..WHO.len()).for_each(|place| table.join(place));
@@ -90,7 +90,11 @@ impl Table {
 }
 
 fn offered(id: &str, tools: &[&str]) -> Output {
-    Output::Offered { id: id.into(), tools: tools.iter().map(|tool| Bytes::copy_from_slice(tool.as_bytes())).collect() }
+    offered_of(ListKind::Tools, id, tools)
+}
+
+fn offered_of(kind: ListKind, id: &str, entries: &[&str]) -> Output {
+    Output::Offered { id: id.into(), kind, entries: entries.iter().map(|entry| Bytes::copy_from_slice(entry.as_bytes())).collect() }
 }
 
 fn failed(call: u64, why: Failure) -> Output {
@@ -129,6 +133,35 @@ fn mx_21_only_foreign_participants_able_to_answer_are_asked() {
     table.company.room.handle_leave(table.company.now, ConnectionId(4));
     table.deliver();
     assert_eq!(table.told(), []);
+}
+
+#[test]
+fn mx_21_who_answers_is_asked_for_every_list() {
+    let mut table = Table::new();
+    let kinds = |said: &[Value]| said.iter().map(|said| said["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let (first, before) = (table.asked("bot").unwrap(), table.said.len());
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#;
+    table.say("bot", "mcp/response:tools/list", Some(&first), error);
+    let asked = ["mcp/request:prompts/list", "mcp/request:resources/list", "mcp/request:resources/templates/list"];
+    assert_eq!(kinds(&table.said[before..]), asked, "carl has not answered yet");
+    let id = |said: &Value| said["id"].as_str().unwrap().to_owned();
+    let [prompts, resources, templates] = [0, 1, 2].map(|at| id(&table.said[before + at]));
+    table.answer("bot", "prompts/list", &prompts, r#"{"prompts":[{"name":"p"}]}"#);
+    table.answer("bot", "resources/list", &resources, r#"{"resources":[{"uri":"file:///a"}]}"#);
+    table.answer("bot", "resources/templates/list", &templates, r#"{"resourceTemplates":[{"uriTemplate":"file:///{x}"}]}"#);
+    let lists = [
+        offered_of(ListKind::Prompts, "bot", &[r#"{"name":"p"}"#]),
+        offered_of(ListKind::Resources, "bot", &[r#"{"uri":"file:///a"}"#]),
+        offered_of(ListKind::Templates, "bot", &[r#"{"uriTemplate":"file:///{x}"}"#]),
+    ];
+    assert_eq!(table.told(), lists);
+    let before = table.said.len();
+    let changed = "notifications/resources/list_changed";
+    table.say("bot", &format!("mcp/request:{changed}"), None, &format!(r#"{{"method":"{changed}"}}"#));
+    assert_eq!(kinds(&table.said[before..]), asked[1..]);
+    table.company.room.handle_leave(table.company.now, ConnectionId(4));
+    table.deliver();
+    assert_eq!(table.told(), [ListKind::Prompts, ListKind::Resources, ListKind::Templates].map(|kind| offered_of(kind, "bot", &[])));
 }
 
 #[test]

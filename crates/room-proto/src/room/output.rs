@@ -23,7 +23,7 @@ pub enum Routing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preferences {
     pub routing: Routing,
-    /// Returns the participant's own messages, with routing of all. Messages to oneself always come back.
+    /// Returns the participant's own messages, as far as the routing wants them. Messages to oneself always come back.
     pub echo: bool,
     /// Wanted classes beyond MCPx v0.1.
     pub also: Also,
@@ -217,6 +217,12 @@ pub enum RoomError {
     /// The capabilities would not be legal.
     #[error(transparent)]
     Pattern(#[from] PatternError),
+    /// An admin has put the participant out.
+    #[error("an admin of this room has put {id:?} out: come again in {} s", retry_after.as_secs() + 1)]
+    PutOut { id: ParticipantId, retry_after: Duration },
+    /// The name goes to and fro between connections.
+    #[error("{id:?} is here, and has connected anew again and again: use one connection, or another id, and connect again in {} s", retry_after.as_secs() + 1)]
+    Reconnections { id: ParticipantId, retry_after: Duration },
     #[error("the participant sends too much: try again in {} ms", retry_after.as_millis() + 1)]
     RateLimited { retry_after: Duration },
     /// The room remembers changes for too many participants.

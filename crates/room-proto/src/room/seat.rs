@@ -25,6 +25,8 @@ pub(super) struct Seat {
     messages: Allowance,
     bytes: Allowance,
     refusals: Allowance,
+    /// Bounds new connections of the participant.
+    reconnections: Allowance,
 }
 
 /// Messages given to the connection and not written yet.
@@ -47,19 +49,31 @@ impl Seat {
     pub(super) fn new(newcomer: Newcomer, capabilities: Capabilities) -> Self {
         let Newcomer { id, capabilities: _, preferences, expires, is_own, is_steward } = newcomer;
         let (waiting, fresh) = (Backlog::default(), Allowance::default);
-        let (messages, bytes, refusals) = (fresh(), fresh(), fresh());
-        Self { id, capabilities, preferences, expires, is_steward, held: None, is_rated: !is_own, waiting, messages, bytes, refusals }
+        let (messages, bytes, refusals, reconnections) = (fresh(), fresh(), fresh(), fresh());
+        let is_rated = !is_own;
+        Self { id, capabilities, preferences, expires, is_steward, held: None, is_rated, waiting, messages, bytes, refusals, reconnections }
+    }
+
+    /// Lets the participant take the seat over by a new connection, or gives the time to wait.
+    pub(super) fn reconnect(&mut self, now: Instant, settings: &Settings) -> Result<(), Duration> {
+        let (pause, at_once) = settings.reconnection;
+        if self.is_rated { self.reconnections.spend(now, pause, pause * at_once) } else { Ok(()) }
+    }
+
+    /// Goes on with the bound of an earlier connection.
+    pub(super) fn succeed(&mut self, before: Self) {
+        self.reconnections = before.reconnections;
     }
 
     pub(super) fn present(&self) -> Present<'_> {
         Present { id: &self.id, capabilities: &self.capabilities }
     }
 
-    /// Applies the routing to a message (6.3). Messages of the participant itself come back with routing of all, unless declined.
+    /// Applies the routing to a message (6.3). Messages of the participant itself come back like those of others, unless declined.
     pub(super) fn gets(&self, concern: Concern) -> bool {
         let chosen = match self.preferences.routing {
             Routing::All => !concern.own || self.preferences.echo,
-            Routing::Directed => concern.broadcast && !concern.own,
+            Routing::Directed => concern.broadcast && (!concern.own || self.preferences.echo),
         };
         concern.addressed || chosen
     }

@@ -23,6 +23,10 @@ pub struct Settings {
     pub history: usize,
     /// Participants whose changed capabilities are remembered.
     pub rulings: usize,
+    /// Time for which a participant who was put out stays out.
+    pub exclusion: Duration,
+    /// Pause between connections of a present participant, on average, and the number at once.
+    pub reconnection: (Duration, u32),
 }
 
 impl Default for Settings {
@@ -37,6 +41,8 @@ impl Default for Settings {
             refusals: Rate { per_second: 1, burst: 100 },
             history: 0,
             rulings: 10_000,
+            exclusion: Duration::from_secs(60),
+            reconnection: (Duration::from_secs(10), 10),
         }
     }
 }

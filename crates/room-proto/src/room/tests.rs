@@ -226,7 +226,7 @@ fn mx_15_each_gets_what_it_chose() {
         ("all", &["quiet"], &[1, 3]),
         ("all", &["nobody"], &[1, 3]),
         ("all", &["quiet", "directed", "directed"], &[1, 2, 3]),
-        ("directed", &[], &[1, 3]),
+        ("directed", &[], &[1, 2, 3]),
         ("directed", &["all"], &[1, 3]),
         ("directed", &["directed"], &[1, 2, 3]),
         ("quiet", &[], &[1, 2]),
@@ -284,7 +284,7 @@ fn mx_03_a_response_reaches_fulfiller_and_proposer() {
     let ids = |news: Vec<Value>| news.iter().map(|m| m["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
     assert_eq!(
         (ids(table.news(1)), ids(table.news(2)), ids(table.news(3))),
-        (vec!["r".into()], vec!["p".into(), "r".into()], vec!["p".into(), "f".into()])
+        (vec!["p".into(), "r".into()], vec!["p".into(), "r".into()], vec!["p".into(), "f".into()])
     );
     table.send(1, &fulfils("again", "agent", &[], "mcp/proposal:tools/call:rm", "p"));
     assert_eq!(table.news(1)[0]["payload"]["error"], "invalid_envelope");
@@ -345,6 +345,35 @@ fn a_participant_connects_again_without_leaving() {
     table.send(2, &message("m", "b", &["a"], "chat"));
     assert_eq!(table.news(3).len(), 1);
     assert_eq!(table.room.participants().count(), 2);
+}
+
+#[test]
+fn mx_14_two_of_one_name_end_their_quarrel() {
+    let mut table = Table::new(Settings::default());
+    table.join(0, "b", FULL);
+    let quarrel: Vec<bool> = (1..100).map(|n| table.join_with(n, "a", FULL, Preferences::default()).is_ok()).collect();
+    assert_eq!(quarrel.iter().filter(|is_in| **is_in).count(), 11, "the first, and ten others");
+    let refused = table.join_with(100, "a", FULL, Preferences::default()).unwrap_err();
+    assert!(refused.to_string().contains("use one connection"), "{refused}");
+    assert!(!table.closed.contains_key(&11), "whoever sits stays");
+    table.now.instant += Duration::from_secs(10);
+    table.join(101, "a", FULL);
+}
+
+#[test]
+fn mx_17_who_was_put_out_stays_out_meanwhile() {
+    let mut table = Table::new(Settings::default());
+    table.join(1, "a", FULL);
+    table.room.handle_dismissal(table.now, &named("a")).unwrap();
+    table.drain(true);
+    let refused = table.join_with(2, "a", FULL, Preferences::default()).unwrap_err();
+    assert!(refused.to_string().contains("put \"a\" out"), "{refused}");
+    assert!(!table.room.is_idle());
+    let (at, _) = table.room.poll_timeout().unwrap();
+    table.now.instant = at;
+    table.room.handle_timeout(table.now);
+    assert!(table.room.is_idle());
+    table.join(3, "a", FULL);
 }
 
 #[test]

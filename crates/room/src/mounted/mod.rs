@@ -1,11 +1,12 @@
-//! Rooms in the tree: offers of participants stand at `room.NAME.PARTICIPANT.TOOL`, and calls find their way into the room.
+//! Rooms in the tree: tools and prompts of participants stand at `room.NAME.PARTICIPANT.TOOL`, resources at `room:NAME.PARTICIPANT/URI`, and
+//! calls find their way into the room.
 //!
 //! All rooms are one mount, for a mount has one segment and a call knows one owner; its tools have paths for names, as those of a gate
 //! below. So lists, pins, rules, budgets, approvals and the record are the same as for every mount. Messages come from
 //! `room_proto::calling`, and leave from the gate's own seat (`passage.rs`).
 //!
-//! Nothing goes in circles: parts of the gate are never asked for tools, seats in a room do not see this mount (`tree.rs`), and a
-//! participant's offer of this gate's own tree loses the tools of rooms.
+//! Nothing goes in circles: parts of the gate are never asked for lists, seats in a room do not see this mount (`tree.rs`), and a
+//! participant's offer of this gate's own tree loses what stands in rooms.
 
 pub mod offers;
 pub mod passage;
@@ -19,6 +20,7 @@ use banyan_model::Era;
 use bytes::Bytes;
 use config::resolved::{self, FamilySettings, MountedRooms, Transport};
 use futures_util::future::BoxFuture;
+use mcp_proto::catalog::Kind;
 use mcp_proto::client::{Identity, Negotiated, own_token};
 use mcp_proto::envelope::{Answer, error_object};
 use mcp_proto::era::INITIALIZE;
@@ -27,7 +29,7 @@ use room_proto::name::Topic;
 use room_proto::sitting::CallId;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::mounted::offers::Offers;
+use crate::mounted::offers::{Offers, SCHEME};
 pub use crate::mounted::passage::Passage;
 use call::tree::back::Back;
 use call::tree::mount::Mount;
@@ -65,6 +67,7 @@ pub struct Wish {
     call: CallId,
     /// Called participant.
     to: String,
+    method: &'static str,
     /// Raw params in the participant's form.
     params: Bytes,
     back: Option<Arc<Back>>,
@@ -156,7 +159,9 @@ impl RoomMount {
             // Participants speak without a handshake, in the words of that era.
             era: Era::Initialize,
             version: INITIALIZE[0].to_owned(),
-            capabilities: Bytes::from_static(b"{\"tools\":{\"listChanged\":true}}"),
+            capabilities: Bytes::from_static(
+                br#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true}}"#,
+            ),
             server_info: Node::info(),
             instructions: None,
         }
@@ -164,24 +169,33 @@ impl RoomMount {
 
     /// Answers a request: lists at once, calls after the room's answer.
     pub async fn request(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
+        if let Some(kind) = Kind::of_method(out.method) {
+            return Ok(Answer::Result(self.list(kind)));
+        }
         match out.method {
             "ping" => Ok(Answer::Result(Object::empty())),
-            "tools/call" => self.call(out, back).await,
-            "tools/list" => Ok(Answer::Result(self.list())),
-            method => Ok(refused(-32601, &format!("participants of rooms offer tools, and not `{method}`"))),
+            "prompts/get" => self.call(("prompts/get", Kind::Prompts), out, back).await,
+            "resources/read" => self.call(("resources/read", Kind::Resources), out, back).await,
+            "tools/call" => self.call(("tools/call", Kind::Tools), out, back).await,
+            method => Ok(refused(-32601, &format!("participants of rooms offer tools, prompts and resources, and not `{method}`"))),
         }
     }
 
-    async fn call(&self, out: &OutgoingRequest<'_>, back: Option<&Arc<Back>>) -> Result<Answer, UpstreamError> {
-        let path = out.params.str("name").unwrap_or_default().into_owned();
-        let gone = || UpstreamError::Unreachable(format!("nobody offers `{path}` any more: list the tools again"));
-        let (wanted, to, name) = self.find(&path).ok_or_else(gone)?;
+    async fn call(
+        &self,
+        (method, kind): (&'static str, Kind),
+        out: &OutgoingRequest<'_>,
+        back: Option<&Arc<Back>>,
+    ) -> Result<Answer, UpstreamError> {
+        let path = out.params.str(kind.key()).unwrap_or_default().into_owned();
+        let gone = || UpstreamError::Unreachable(format!("nobody offers `{path}` any more: list again what there is"));
+        let (wanted, to, name) = self.find(kind, &path).ok_or_else(gone)?;
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         // Two callers may want progress under one token.
-        let (params, token) = own_token(&out.params.with("name", quote(&name).as_bytes()), call);
+        let (params, token) = own_token(&out.params.with(kind.key(), quote(&name).as_bytes()), call);
         let (reply, mut answer) = oneshot::channel();
         let cancel = back.map(|back| back.cancel.clone()).unwrap_or_default();
-        let wish = Wish { call: CallId(call), to, params, back: back.cloned(), token, reply };
+        let wish = Wish { call: CallId(call), to, method, params, back: back.cloned(), token, reply };
         wanted.send(RoomWork::Call(Box::new(wish))).await.map_err(|_| gone())?;
         let lost = || UpstreamError::Lost("the gate has lost its seat in the room".into());
         tokio::select! {
@@ -194,11 +208,11 @@ impl RoomMount {
         }
     }
 
-    /// Gives all offers, as the raw result of a list.
-    fn list(&self) -> Object {
+    /// Gives all offers of a kind, as the raw result of a list.
+    fn list(&self, kind: Kind) -> Object {
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
-        let all = rooms.values().flat_map(|room| room.offers.values()).flat_map(Offers::definitions);
-        let mut list = b"{\"tools\":[".to_vec();
+        let all = rooms.values().flat_map(|room| room.offers.values()).flat_map(|offers| offers.definitions(kind));
+        let mut list = format!("{{\"{}\":[", kind.member()).into_bytes();
         for (place, raw) in all.enumerate() {
             list.extend_from_slice(if place == 0 { b"" } else { b"," });
             list.extend_from_slice(raw);
@@ -207,14 +221,28 @@ impl RoomMount {
         Bytes::from(list).into()
     }
 
-    /// Finds the room's queue, the participant, and the participant's own name for the tool.
-    fn find(&self, path: &str) -> Option<(mpsc::Sender<RoomWork>, String, String)> {
-        let mut segments = path.splitn(3, '.');
-        let (room, who, tool) = (segments.next()?, segments.next()?, segments.next()?);
+    /// Finds the room's queue, the participant, and the participant's own name for the offer.
+    fn find(&self, kind: Kind, path: &str) -> Option<(mpsc::Sender<RoomWork>, String, String)> {
+        let (room, who, local) = match kind {
+            Kind::Prompts | Kind::Tools => {
+                let (room, rest) = path.split_once('.')?;
+                let (who, local) = rest.split_once('.')?;
+                (room, who, local)
+            }
+            Kind::Resources | Kind::Templates => {
+                let (place, uri) = path.strip_prefix(SCHEME)?.split_once('/')?;
+                let (room, who) = place.split_once('.')?;
+                (room, who, uri)
+            }
+        };
         let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
         let room = rooms.get(room)?;
         let offers = room.offers.get(who)?;
-        Some((room.wanted.clone(), offers.id().to_owned(), offers.tool(tool)?.to_owned()))
+        let name = match kind {
+            Kind::Prompts | Kind::Tools => offers.own_name(kind, local)?,
+            Kind::Resources | Kind::Templates => Some(local).filter(|uri| offers.has_resource(uri))?,
+        };
+        Some((room.wanted.clone(), offers.id().to_owned(), name.to_owned()))
     }
 
     /// Opens a room after the gate has sat down: work goes there from now on.
@@ -233,34 +261,32 @@ impl RoomMount {
         closed.is_some_and(|room| !room.offers.is_empty())
     }
 
-    /// Takes a participant's new offers; `false`: no change.
-    fn offered(&self, topic: &Topic, id: &str, tools: &[Bytes]) -> bool {
+    /// Takes a participant's new offers of a kind; `false`: no change.
+    fn offered(&self, topic: &Topic, id: &str, kind: Kind, definitions: &[Bytes]) -> bool {
         let segment = offers::segment(id);
-        let offers = Offers::from_definitions(topic, id, &segment, tools);
         let mut rooms = self.rooms.write().unwrap_or_else(PoisonError::into_inner);
         let Some(room) = rooms.get_mut(topic.as_str()) else { return false };
-        let before = room.offers.get(segment.as_str());
-        if before.is_some_and(|before| before.id() != id) {
+        let offers = room.offers.entry(segment.as_str().to_owned()).or_insert_with(|| Offers::new(id));
+        if offers.id() != id {
             // The first keeps its name, so that nobody takes another's place.
-            if !offers.is_empty() {
+            if !definitions.is_empty() {
                 tracing::warn!(room = topic.as_str(), participant = id, %segment, "another participant stands in the tree under this name");
             }
             return false;
         }
-        match (before.is_some(), offers.is_empty()) {
-            (false, true) => false,
-            (true, true) => room.offers.remove(segment.as_str()).is_some(),
-            (_, false) => {
-                let is_new = before != Some(&offers);
-                room.offers.insert(segment.as_str().to_owned(), offers);
-                is_new
-            }
+        let is_changed = offers.set(topic, &segment, kind, definitions);
+        if offers.is_empty() {
+            room.offers.remove(segment.as_str());
         }
+        is_changed
     }
 }
 
-/// Gives the part of a tree name that stands for a participant: room and participant.
+/// Gives the part of a tree name or URI that stands for a participant: room and participant.
 pub fn whose(name: &str) -> &str {
+    if let Some(uri) = name.strip_prefix(SCHEME) {
+        return uri.split_once('/').map_or(uri, |(place, _)| place);
+    }
     let mut dots = name.match_indices('.').map(|(at, _)| at);
     dots.nth(1).map_or(name, |at| &name[..at])
 }

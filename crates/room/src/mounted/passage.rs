@@ -1,4 +1,4 @@
-//! The gate's way into a room: drives the machine that asks participants for tools and calls them, from the gate's own seat. Does not read
+//! The gate's way into a room: drives the machine that asks participants for lists and calls them, from the gate's own seat. Does not read
 //! messages: `room_proto::calling` does.
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::Rooms;
 use crate::chair::Chair;
+use crate::mounted::offers::kind_of;
 use crate::mounted::{RoomWork, Wish, refused};
 use call::tree::asks;
 use call::tree::back::Back;
@@ -77,9 +78,10 @@ impl drive::Driver for Passage<'_> {
             Output::Answered { call, answer: CallAnswer::Result(result) } => self.end_call(call, |_, _| Ok(Answer::Result(result.into()))),
             Output::Failed { call, why } => self.end_call(call, |to, topic| failed(&why, to, topic)),
             Output::Notified { call, method, params } => self.notify(call, method, params),
-            Output::Offered { id, tools } => {
-                if self.rooms.mounted.offered(self.topic, &id, &tools) {
-                    self.tell();
+            Output::Offered { id, kind, entries } => {
+                let kind = kind_of(kind);
+                if self.rooms.mounted.offered(self.topic, &id, kind, &entries) {
+                    self.tell(&[kind]);
                 }
             }
             Output::Send(message) => {
@@ -104,7 +106,7 @@ impl<'a> Passage<'a> {
     /// Starts from a fresh chair, in a room with these parts of the gate.
     pub fn new<'b>(rooms: &'a Arc<Rooms>, topic: &'a Topic, chair: &'a mut Chair, seats: impl Iterator<Item = &'b ParticipantId>) -> Self {
         let own: BTreeSet<ParticipantId> = seats.cloned().chain([gate_seat()]).collect();
-        let bounds = Bounds { own, calls: CALLS, tools: rooms.gate.limits().tools_per_mount, message_bytes: chair.longest };
+        let bounds = Bounds { own, calls: CALLS, entries: rooms.gate.limits().tools_per_mount, message_bytes: chair.longest };
         let calling = RoomCaller::new(bounds, u128::from_ne_bytes(random::bytes()));
         let (wanted, queue) = rooms.mounted.open(topic);
         Self { rooms, topic, calling, wanted, queue, calls: HashMap::new(), chair }
@@ -118,8 +120,8 @@ impl<'a> Passage<'a> {
     fn handle_work(&mut self, now: Now, wanted: RoomWork) {
         match wanted {
             RoomWork::Call(wish) => {
-                let Wish { call, to, params, back, token, reply } = *wish;
-                self.calling.handle_call(now, call, &to, Call { method: "tools/call", params: Some(&params) });
+                let Wish { call, to, method, params, back, token, reply } = *wish;
+                self.calling.handle_call(now, call, &to, Call { method, params: Some(&params) });
                 self.calls.insert(call, Underway { to, back, token, reply });
             }
             RoomWork::Cancel(call) => {
@@ -148,9 +150,9 @@ impl<'a> Passage<'a> {
     }
 
     /// Renews the tree, and notifies clients.
-    fn tell(&self) {
+    fn tell(&self, kinds: &[Kind]) {
         if let Some(mount) = self.rooms.gate.mounts.find(ROOM_SEGMENT) {
-            mount.connections.dirty(&[Kind::Tools]);
+            mount.connections.dirty(kinds);
         }
     }
 }
@@ -158,7 +160,7 @@ impl<'a> Passage<'a> {
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
         if self.rooms.mounted.close(self.topic, &self.wanted) {
-            self.tell();
+            self.tell(&Kind::ALL);
         }
     }
 }

@@ -63,7 +63,10 @@ impl Tables {
 /// Fills the seats of a room.
 fn begin(rooms: &Arc<Rooms>, topic: &Topic, seats: &Seats, ends: &CancellationToken) {
     let gate = Place::default();
-    let of = |id: &ParticipantId| Sits { rooms: Arc::clone(rooms), topic: topic.clone(), id: id.clone(), gate: gate.clone() };
+    let of = |id: &ParticipantId| {
+        let is_counting = seats.servers.keys().next() == Some(id);
+        Sits { rooms: Arc::clone(rooms), topic: topic.clone(), id: id.clone(), gate: gate.clone(), is_counting }
+    };
     let run = |task: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
         let ends = ends.clone();
         rooms.runtime.spawn(async move { ends.run_until_cancelled(task).await.unwrap_or_default() });
@@ -81,6 +84,8 @@ pub struct Sits {
     id: ParticipantId,
     /// The gate's own place.
     gate: Place,
+    /// Counts false messages: a single seat of a room, for all seats see the same.
+    is_counting: bool,
 }
 
 impl Sits {

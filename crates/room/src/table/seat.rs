@@ -139,7 +139,10 @@ impl drive::Driver for Seat<'_> {
             }
             Output::Dropped { from, why } => {
                 let (room, seat) = (self.sits.topic.as_str(), self.sits.id.as_str());
-                tracing::warn!(room, seat, from, %why, "a message in a room did not hold and was dropped");
+                if self.sits.is_counting {
+                    tracing::warn!(room, seat, from, %why, "a message in a room did not hold and was dropped");
+                    self.chair.voice.note_mismatched(&from);
+                }
             }
             Output::Propose(asked) => self.propose(now, asked),
             // Where the room is over, the chair says so.

@@ -4,7 +4,6 @@ use banyan_model::{QualifiedName, Segment};
 use mcp_proto::mcpax::{self, Peer};
 use mesh_proto::annotation::{Annotation, Transport};
 use mesh_proto::message::{HeartbeatAnswer, Method, ParentAnswer, ReceivedRefusal, RegistrationResult, Request};
-use mesh_proto::namespace::PageCursor;
 use mesh_proto::parent::Claim;
 use mesh_proto::relay;
 use mesh_proto::route_cursor::Hop;
@@ -52,7 +51,7 @@ pub(super) fn annotation(data: &[u8]) {
     assert_eq!(above.hops, here.hops.saturating_add(1));
 }
 
-/// A route, a line end, and a cursor: of the route or of a page.
+/// A route, a line end, and a cursor.
 pub(super) fn route(data: &[u8]) {
     let mut parts = data.splitn(2, |b| *b == b'\n');
     let (route, cursor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -60,10 +59,6 @@ pub(super) fn route(data: &[u8]) {
         let next = hop.next_cursor().map(|next| Hop::read(route, next.as_bytes()).map(|hop| hop.remaining()));
         assert_eq!(next, (!hop.is_last()).then(|| Ok(hop.remaining() - 1)));
         assert!(!hop.is_last() || hop.segment() == hop.tool());
-    }
-    let text = String::from_utf8_lossy(cursor);
-    if let Some(page) = PageCursor::decode(&text) {
-        assert_eq!(page.encode(), text);
     }
 }
 

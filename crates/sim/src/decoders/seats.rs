@@ -50,7 +50,7 @@ impl Seats {
         let [files, gate, boss] = NAMES.map(|name| ParticipantId::new(name).ok());
         let (files, gate, boss) = (files?, gate?, boss?);
         let bounds = sitting::Bounds { room: "ops".into(), name: files.clone(), calls: 4, of_one: 2, proposals: 2, message_bytes: MOST };
-        let calls = calling::Bounds { own: [files, gate.clone()].into(), calls: 2, tools: 3, message_bytes: MOST };
+        let calls = calling::Bounds { own: [files, gate.clone()].into(), calls: 2, entries: 3, message_bytes: MOST };
         let automation = Automation::new(automation::Bounds { evidence: 2, ..automation::Bounds::default() }, AutomationState::default());
         let participant = Participant::new(Bounds::default(), MOST, 3);
         let mut seats = Self {
@@ -131,8 +131,8 @@ impl Seats {
                 assert!(self.open.remove(&call), "{call:?} has ended twice");
             }
             calling::Output::Notified { call, .. } => assert!(self.open.contains(&call)),
-            calling::Output::Offered { id, tools } => {
-                assert!(tools.len() <= 3 && tools.iter().all(|tool| serde_json::from_slice::<serde_json::Value>(tool).is_ok()));
+            calling::Output::Offered { id, kind: _, entries } => {
+                assert!(entries.len() <= 3 && entries.iter().all(|entry| serde_json::from_slice::<serde_json::Value>(entry).is_ok()));
                 self.called += 1;
                 self.open.insert(CallId(self.called));
                 let asked = Call { method: "tools/call", params: Some(br#"{"name":"a","arguments":{}}"#) };

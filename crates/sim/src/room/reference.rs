@@ -143,7 +143,7 @@ impl Reference {
             let all = message.to.is_empty();
             self.tell(&SentMessage::Relayed(message.bytes()), |to, member| {
                 let own = to == connection;
-                targets.contains(&to) || (member.directed && all && !own) || (!member.directed && (!own || member.echo))
+                targets.contains(&to) || ((!member.directed || all) && (!own || member.echo))
             });
             return self.cut();
         };

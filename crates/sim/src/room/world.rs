@@ -66,6 +66,8 @@ impl World {
             messages: rate(EACH_MS, BURST),
             refusals: rate(REFUSED_EACH_MS, REFUSED_BURST),
             bytes: Rate { per_second: u32::MAX, burst: u32::MAX },
+            exclusion: Duration::ZERO,
+            reconnection: (Duration::ZERO, 1),
             ..Settings::default()
         };
         let topic = Topic::new("sim").unwrap_or_else(|error| panic!("{error}"));

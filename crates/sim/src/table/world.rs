@@ -74,11 +74,12 @@ impl World {
         let own: BTreeSet<ParticipantId> = OWN.map(named).into();
         let bounds =
             sitting::Bounds { room: "sim".into(), name: named("files"), calls: 64, of_one: 64, proposals: 64, message_bytes: 1 << 16 };
-        let calls = calling::Bounds { own, calls: 64, tools: 10, message_bytes: 1 << 16 };
+        let calls = calling::Bounds { own, calls: 64, entries: 10, message_bytes: 1 << 16 };
+        let settings = Settings { reconnection: (Duration::ZERO, 1), ..Settings::default() };
         Self {
             random: Random::new(seed),
             now: Now { instant: Instant::now(), wall: SystemTime::UNIX_EPOCH },
-            room: Room::new(Topic::new("sim").unwrap_or_else(|error| panic!("{error}")), Settings::default(), u128::from(seed)),
+            room: Room::new(Topic::new("sim").unwrap_or_else(|error| panic!("{error}")), settings, u128::from(seed)),
             sitting: SeatedServer::new(bounds, named("gate"), Duration::from_secs(3_600), u128::from(seed) + 1),
             calling: RoomCaller::new(calls, u128::from(seed) + 2),
             reference: Reference::default(),
@@ -427,11 +428,12 @@ impl World {
                 self.reference.ends(call, None, why == Failure::Left)
             }
             calling::Output::Notified { .. } => Err("nobody has notified of anything".into()),
-            calling::Output::Offered { id, tools } => {
-                let tool = tools.first().and_then(|tool| serde_json::from_slice::<Value>(tool).ok());
+            calling::Output::Offered { id, kind, entries } if kind == calling::ListKind::Tools => {
+                let tool = entries.first().and_then(|tool| serde_json::from_slice::<Value>(tool).ok());
                 self.reference.offers(&id, tool.and_then(|tool| tool["name"].as_str().map(str::to_owned)));
                 Ok(())
             }
+            calling::Output::Offered { kind, .. } => Err(format!("nobody offers {kind:?}")),
             calling::Output::Send(bytes) => {
                 self.unsaid.push_back(("gate", bytes));
                 Ok(())

@@ -79,7 +79,6 @@ impl World {
             }
             parent::Event::ClaimMade(claim) => _ = self.nodes[at].claims.insert(claim.segment.clone(), claim),
             parent::Event::ClaimReleased(segment) => _ = self.nodes[at].claims.remove(&segment),
-            parent::Event::AskStore { .. } => {}
         }
         Ok(())
     }

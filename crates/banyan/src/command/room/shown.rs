@@ -111,7 +111,7 @@ fn linked(found: MessageRole, from: &str, payload: &[u8], chains: &Chains, outpu
 
 fn lists(chain: &Chain) -> bool {
     let request = chain.request.as_ref().filter(|_| chain.proposal.is_none());
-    request.is_some_and(|request| Kind::new(&request.kind).method() == Some("tools/list"))
+    request.is_some_and(|request| Kind::new(&request.kind).method().is_some_and(|method| method.ends_with("/list")))
 }
 
 fn proposal(id: room_proto::chain::ChainId, chain: &Chain, payload: &[u8], output: &Output) -> Option<String> {

@@ -4,9 +4,11 @@
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
+use config::resolved::Config;
 use config::secret::SystemSources;
 use gateway::rooms::pass::is_of_another_principal;
 use gateway::trust::RoomClaims;
+use room_proto::access::covers;
 use room_proto::capability::Pattern;
 use room_proto::name::{ParticipantId, Topic};
 use serde_json::{Value, json};
@@ -51,8 +53,9 @@ enum Routing {
 
 impl RoomToken {
     pub(crate) fn run(&self, place: &Place, output: &Output) -> Result<(), Failure> {
-        self.check()?;
-        let secret = secret(place)?;
+        let id = self.check()?;
+        let (config, secret) = signing(place)?;
+        self.check_owners(&config, &id)?;
         let may: Vec<Value> = self.may.iter().map(|pattern| json!(pattern)).collect();
         let claims = RoomClaims {
             participant: &self.name,
@@ -81,9 +84,10 @@ impl RoomToken {
     }
 
     /// Refuses names and kinds that no gate would take.
-    fn check(&self) -> Result<(), Failure> {
+    fn check(&self) -> Result<ParticipantId, Failure> {
         let refused = |why: String| Failure::Refused(why);
-        ParticipantId::new(&self.name).map_err(|why| refused(format!("`{}` can't be the name of a participant: {why}", self.name)))?;
+        let id =
+            ParticipantId::new(&self.name).map_err(|why| refused(format!("`{}` can't be the name of a participant: {why}", self.name)))?;
         if is_of_another_principal(&self.name) {
             let others = "names with `@`, blanks around them or hidden characters, `local`, `gate`, `*`, and beginnings such as `dns:` are those of others";
             return Err(refused(format!("no gate takes a token for `{}`: {others}\n  choose another name", self.name)));
@@ -94,12 +98,32 @@ impl RoomToken {
                 Topic::new(name).map_err(|why| refused(format!("`{room}` names no room: {why}")))?;
             }
         }
-        self.may.iter().try_for_each(|pattern| Pattern::new(pattern).map(drop).map_err(|why| refused(format!("`{pattern}`: {why}"))))
+        self.may.iter().try_for_each(|pattern| Pattern::new(pattern).map(drop).map_err(|why| refused(format!("`{pattern}`: {why}"))))?;
+        Ok(id)
+    }
+
+    /// Refuses names of others at the gate of the configuration.
+    fn check_owners(&self, config: &Config, id: &ParticipantId) -> Result<(), Failure> {
+        let name = &self.name;
+        let refused = |why: String| Err(Failure::Refused(format!("no gate of this configuration takes a token for `{name}`: {why}")));
+        if config.rooms.participants.contains_key(id) {
+            return refused(format!("[participant.{name}] has a token of its own\n  use that token, or choose another name"));
+        }
+        if config.tokens.iter().any(|token| *token.name == *name) {
+            return refused("a [[token]] has the name\n  use that token, or choose another name".to_owned());
+        }
+        for room in &self.rooms {
+            let mut meant = config.rooms.rooms.iter().filter(|(topic, _)| covers(room, topic.as_str())).peekable();
+            if meant.peek().is_some() && meant.all(|(_, room)| room.seats.has(id)) {
+                return refused(format!("part of the gate sits in `{room}` under the name\n  choose another name"));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Reads the secret of the configuration.
-fn secret(place: &Place) -> Result<String, Failure> {
+/// Reads the configuration, and the secret for signatures.
+fn signing(place: &Place) -> Result<(Config, String), Failure> {
     let none = || Failure::NotFound(format!("there is no banyan.toml with the secret of its rooms\n  {}", places::MAKE_ONE));
     let file = places::config_file(place.config.as_deref())?.ok_or_else(none)?;
     let config = gateway::parts::sections().load(&file, &SystemSources)?;
@@ -114,7 +138,7 @@ fn secret(place: &Place) -> Result<String, Failure> {
         let why = format!("`rooms.secret` has {} bytes, and no token signed with fewer than {LEAST} is taken", secret.len());
         return Err(Failure::Refused(format!("{why}\n  `openssl rand -hex 32` makes a longer one")));
     }
-    Ok(secret)
+    Ok((config, secret))
 }
 
 fn life(text: &str) -> Result<Duration, String> {

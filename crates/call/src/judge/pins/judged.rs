@@ -342,7 +342,9 @@ pub fn sources(mount: &Mount) -> Vec<Source> {
         return vec![source];
     }
     let catalog = mount.catalog.load();
-    let names = catalog.tools.iter().map(|offer| &offer.entry.key).chain(catalog.held.iter().map(|held| &held.key));
+    let offers = catalog.tools.iter().chain(catalog.prompts.iter()).map(|offer| &offer.entry.key);
+    let resources = catalog.resources.iter().chain(catalog.templates.iter()).map(|entry| &entry.key);
+    let names = offers.chain(resources).chain(catalog.held.iter().map(|held| &held.key));
     let all: BTreeSet<&str> = names.map(|name| mount.opens.part_of(name)).collect();
     all.into_iter().map(|whose| of_participant(&source, whose)).collect()
 }

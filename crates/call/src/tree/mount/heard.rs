@@ -51,9 +51,9 @@ impl Mount {
                     if near.is_empty()
                         && method != "notifications/message"
                         && let Some(mesh) = self.gate.mesh()
-                        && self.gate.hub.can_rise(&self.config.name)
+                        && let Some(principal) = self.gate.hub.only_principal_above(&self.config.name)
                     {
-                        mesh.relay_mount(&self.config.name, notification.whole.clone());
+                        mesh.relay_mount(&self.config.name, principal, notification.whole.clone());
                     }
                 }
             },

@@ -8,24 +8,60 @@ use crate::problem::Flaw;
 use crate::reading::FileReading;
 use crate::resolved::Config;
 
-/// The refusal of an address open to other machines while nobody needs a token.
+/// The refusal of an address open to other machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}\n  {}", self.message(), Self::HELP)]
-pub struct OpenListen(pub SocketAddr);
+#[error("{}\n  {}", self.message(), self.help())]
+pub enum OpenListen {
+    /// Nobody needs a token.
+    Calls(SocketAddr),
+    /// Tokens for rooms are handed out (`dev_tokens`).
+    RoomTokens(SocketAddr),
+}
 
 impl OpenListen {
     /// Sections that make callers known.
     const WANTED: &[&str] = &["issuer", "tls", "token"];
-    const HELP: &str = "make a token with `banyan token add NAME`, or listen on 127.0.0.1";
+
+    /// Gives the address.
+    pub fn address(self) -> SocketAddr {
+        match self {
+            Self::Calls(address) | Self::RoomTokens(address) => address,
+        }
+    }
 
     fn message(self) -> String {
-        format!("{} can be reached from other machines, and no token is configured: anybody could call every tool", self.0)
+        let address = self.address();
+        match self {
+            Self::Calls(_) => {
+                format!("{address} can be reached from other machines, and no token is configured: anybody could call every tool")
+            }
+            Self::RoomTokens(_) => {
+                format!("{address} can be reached from other machines, and `dev_tokens` in [rooms] hands out tokens for every room")
+            }
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Self::Calls(_) => "make a token with `banyan token add NAME`, or listen on 127.0.0.1",
+            Self::RoomTokens(_) => {
+                "start the gate anew with `listen` on 127.0.0.1, or leave out `dev_tokens` and make tokens with `banyan room token`"
+            }
+        }
     }
 }
 
-/// Refuses an address open to other machines while nobody needs a credential.
+/// Refuses an address open to other machines while nobody needs a credential, or while tokens for rooms are handed out.
 pub fn check_listen(listen: SocketAddr, config: &Config) -> Result<(), OpenListen> {
-    if listen.ip().is_loopback() || config.wants_credential() { Ok(()) } else { Err(OpenListen(listen)) }
+    if listen.ip().is_loopback() {
+        Ok(())
+    } else if !config.wants_credential() {
+        Err(OpenListen::Calls(listen))
+    } else if config.rooms.dev_tokens {
+        Err(OpenListen::RoomTokens(listen))
+    } else {
+        Ok(())
+    }
 }
 
 /// Warns of an address at which others can listen in, for people.
@@ -62,8 +98,9 @@ impl FileReading<'_> {
     }
 
     pub(super) fn open_listen(&mut self, form: &ListenForm, config: &Config) {
-        if let (Some(listen), Err(open)) = (&form.listen, check_listen(config.listen, config)) {
-            self.flaws.push(Flaw::new(listen.span(), open.message()).help(OpenListen::HELP).lacking(OpenListen::WANTED));
+        // The section of rooms speaks of its own key.
+        if let (Some(listen), Err(open @ OpenListen::Calls(_))) = (&form.listen, check_listen(config.listen, config)) {
+            self.flaws.push(Flaw::new(listen.span(), open.message()).help(open.help()).lacking(OpenListen::WANTED));
         }
     }
 

@@ -252,6 +252,8 @@ impl FileReading<'_> {
             refusals: rate(None, limits.refusals, defaults.refusals),
             history: limits.history.unwrap_or(defaults.history),
             rulings: defaults.rulings,
+            exclusion: defaults.exclusion,
+            reconnection: defaults.reconnection,
         }
     }
 }

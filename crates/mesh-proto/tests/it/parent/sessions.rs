@@ -7,7 +7,7 @@ use banyan_model::Machine;
 use mesh_proto::authority::Identity;
 use mesh_proto::id::{LinkId, NodeId};
 use mesh_proto::message::{Ancestry, Deregister, ParentAnswer, Request, SubtreeChange};
-use mesh_proto::parent::{Event, SplitBrain, StoreAnswer, Target};
+use mesh_proto::parent::{Event, Target};
 use mesh_proto::refusal::{Refusal, SessionEnd};
 use mesh_proto::reply::Reply;
 
@@ -132,27 +132,6 @@ fn ax_25_who_says_that_it_is_registered_elsewhere_is_refused() {
     let number = world.send(1, &Request::Register(Box::new(plain(1, "a"))));
     world.pass(SECOND * 3);
     assert!(matches!(world.answer(number), Err(Refusal::SubserverSilent { .. })));
-}
-
-#[test]
-fn ax_25_a_shared_store_knows_who_is_registered_elsewhere() {
-    let answers = [
-        (StoreAnswer::Free, true),
-        (StoreAnswer::RegisteredWith(OWN), true),
-        (StoreAnswer::RegisteredWith(NodeId::new(0xB)), false),
-        (StoreAnswer::Unavailable, true),
-    ];
-    for (answer, taken) in answers {
-        let mut world = World::with(|settings| settings.split_brain = SplitBrain::AskStore);
-        let number = world.send(1, &Request::Register(Box::new(plain(1, "a"))));
-        let Some(Event::AskStore { call, subserver_id }) = world.events.pop() else { panic!("the store is not asked") };
-        assert_eq!(subserver_id, NodeId::new(1));
-        world.parent.handle_store_answer(at(world.now), call, answer);
-        world.drain();
-        assert_eq!(world.asks.len(), usize::from(answer == StoreAnswer::Unavailable));
-        world.mute();
-        assert_eq!(world.answer(number).is_ok(), taken, "{answer:?}");
-    }
 }
 
 #[test]
