@@ -159,7 +159,7 @@ fn mx_21_who_answers_is_asked_for_every_list() {
     let changed = "notifications/resources/list_changed";
     table.say("bot", &format!("mcp/request:{changed}"), None, &format!(r#"{{"method":"{changed}"}}"#));
     assert_eq!(kinds(&table.said[before..]), asked[1..]);
-    table.company.room.handle_leave(table.company.now, ConnectionId(4));
+    table.company.room.handle_leave(table.company.now, ConnectionId(3));
     table.deliver();
     assert_eq!(table.told(), [ListKind::Prompts, ListKind::Resources, ListKind::Templates].map(|kind| offered_of(kind, "bot", &[])));
 }

@@ -23,12 +23,12 @@ pub const SCHEME: &str = "room:";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offers {
     id: String,
-    lists: BTreeMap<Kind, Vec<Offer>>,
+    lists: BTreeMap<Kind, Vec<NamedOffer>>,
 }
 
 /// A tool, a prompt, a resource, or a template of resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Offer {
+struct NamedOffer {
     /// The name below the participant's.
     local: String,
     /// The participant's own name: of a resource, the URI.
@@ -60,7 +60,7 @@ impl Offers {
         };
         let renamed = |raw: &Bytes, local: &str| splice::edit(raw, &[(kind.key(), Change::Set(quote(&whole(local)).as_bytes()))]).into();
         let offers = locals.into_iter().zip(names).zip(kept);
-        let offers: Vec<Offer> = offers.map(|((local, name), raw)| Offer { raw: renamed(&raw, &local), local, name }).collect();
+        let offers: Vec<NamedOffer> = offers.map(|((local, name), raw)| NamedOffer { raw: renamed(&raw, &local), local, name }).collect();
         if offers.is_empty() {
             return self.lists.remove(&kind).is_some();
         }
