@@ -6,7 +6,7 @@
 //! off before anybody has to wait, and loses the messages on the way.
 
 mod also;
-mod excluded;
+mod exclusion;
 mod history;
 mod output;
 mod pauses;
@@ -32,7 +32,7 @@ use crate::envelope::{Envelope, RefusedEnvelope};
 use crate::name::{ConnectionId, ParticipantId, Topic};
 use crate::refusal::Refusal;
 use crate::system::System;
-use excluded::Excluded;
+use exclusion::ExclusionList;
 use history::{History, Past};
 use ruling::Ruling;
 use seat::{Concern, Seat};
@@ -46,7 +46,7 @@ pub struct Room {
     /// Connections of the participants.
     present: BTreeMap<ParticipantId, ConnectionId>,
     rulings: BTreeMap<ParticipantId, Ruling>,
-    excluded: Excluded,
+    excluded: ExclusionList,
     expiries: BTreeSet<(Instant, ConnectionId)>,
     history: History,
     system: System,
@@ -61,7 +61,7 @@ impl Room {
     pub fn new(topic: Topic, settings: Settings, seed: u128) -> Self {
         let (seats, present, rulings, expiries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let (slow, transmits, events) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let (history, excluded) = (History::default(), Excluded::default());
+        let (history, excluded) = (History::default(), ExclusionList::default());
         Self { topic, settings, seats, present, rulings, excluded, expiries, history, system: System::new(seed), slow, transmits, events }
     }
 

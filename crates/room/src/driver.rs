@@ -317,7 +317,7 @@ impl RoomDriver {
 
     fn present(&self) -> Vec<ParticipantStatus> {
         let status = |one: (&ParticipantId, &Capabilities, Preferences)| {
-            ParticipantStatus::describe(one, self.since.get(one.0).copied(), self.live.faults.of(one.0.as_str()))
+            ParticipantStatus::describe(one, self.since.get(one.0).copied(), self.live.faults.counts_of(one.0.as_str()))
         };
         self.room.present().map(status).collect()
     }

@@ -31,7 +31,7 @@ impl Faults {
     }
 
     /// Gives the counts of a participant.
-    pub fn of(&self, id: &str) -> FaultCounts {
+    pub fn counts_of(&self, id: &str) -> FaultCounts {
         self.lock().get(id).copied().unwrap_or_default()
     }
 

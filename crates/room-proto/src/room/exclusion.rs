@@ -7,12 +7,12 @@ use crate::name::ParticipantId;
 
 /// Names with the time of their return.
 #[derive(Debug, Default)]
-pub(super) struct Excluded {
+pub(super) struct ExclusionList {
     until: BTreeMap<ParticipantId, Instant>,
     order: BTreeSet<(Instant, ParticipantId)>,
 }
 
-impl Excluded {
+impl ExclusionList {
     pub(super) fn add(&mut self, id: &ParticipantId, until: Instant) {
         if let Some(before) = self.until.insert(id.clone(), until) {
             self.order.remove(&(before, id.clone()));
