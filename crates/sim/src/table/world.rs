@@ -428,7 +428,7 @@ impl World {
                 self.reference.ends(call, None, why == Failure::Left)
             }
             calling::Output::Notified { .. } => Err("nobody has notified of anything".into()),
-            calling::Output::Offered { id, kind, entries } if kind == calling::ListKind::Tools => {
+            calling::Output::Offered { id, kind: calling::ListKind::Tools, entries } => {
                 let tool = entries.first().and_then(|tool| serde_json::from_slice::<Value>(tool).ok());
                 self.reference.offers(&id, tool.and_then(|tool| tool["name"].as_str().map(str::to_owned)));
                 Ok(())
