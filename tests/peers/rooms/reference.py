@@ -6,6 +6,7 @@ import queue
 import random
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 import uuid
@@ -130,9 +131,12 @@ def reference(report, name, _place):
         error = agents[0].errors.get(timeout=PATIENCE)
         report.equal(f"{name}: a bare kind", (error["correlation_id"], error["payload"]["error"]), (said, "capability_violation"))
         client, tool = Legacy(gateway.url()), "room__ops__calculator__add"
-        while tool not in [one["name"] for one in client.call("tools/list").result["tools"]]:
-            pass
+        until = time.monotonic() + PATIENCE
+        while tool not in [one["name"] for one in client.call("tools/list").result["tools"]] and time.monotonic() < until:
+            time.sleep(0.1)
         report.equal(f"{name}: called from outside", client.tool(tool, {"n": 2}).text, "calculator: {'n': 2}")
-        with contextlib.suppress(urllib.error.HTTPError):
-            fetched(gateway, "/v0.1/auth/token", "files")
-            report.check(f"{name}: nobody gets the token of a seat", False)
+        try:
+            refusal = fetched(gateway, "/v0.1/auth/token", "files")
+        except urllib.error.HTTPError as error:
+            refusal = error.code
+        report.check(f"{name}: nobody gets the token of a seat", refusal == 409, refusal)

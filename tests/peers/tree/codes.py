@@ -6,7 +6,6 @@ import json
 import sqlite3
 import tempfile
 import threading
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -22,17 +21,21 @@ LONG = "a" * 63
 
 
 class Asked(Server):
-    """A subserver that answers `mcpax/parent`, after `wait` seconds."""
+    """A subserver that answers `mcpax/parent`; with `holds`, the first question only once there is a second."""
 
-    def __init__(self, *tools, parent=None, wait=0):
-        self.parent, self.wait = parent, wait
+    def __init__(self, *tools, parent=None, holds=False):
+        self.parent, self.holds = parent, holds
+        self.first, self.second = threading.Event(), threading.Event()
         super().__init__(*tools)
 
     def result(self, method, params):
         """What is answered."""
         if method != "mcpax/parent":
             return super().result(method, params)
-        time.sleep(self.wait)
+        if self.holds and not self.first.is_set():
+            self.first.set()
+            self.second.wait(1)
+        self.second.set()
         return {"parent_id": self.parent}
 
 
@@ -79,7 +82,7 @@ def refused(report, gate, what, params, method="mcpax/register"):
 def asked_back(report, gate):
     """What the answer to a question to the subserver, or to the holder of its id, brings about."""
     wire = Legacy(gate.url())
-    with Asked("a", parent="550e8400-e29b-41d4-a716-00000000ffff") as elsewhere, Asked("b") as here, Asked("c", wait=0.8) as slow:
+    with Asked("a", parent="550e8400-e29b-41d4-a716-00000000ffff") as elsewhere, Asked("b") as here, Asked("c", holds=True) as slow:
         heard = refused(report, gate, "registered elsewhere", plain(1, "elsewhere", url=elsewhere.url))
         here.parent = wire.call("mcpax/register", plain(2, "here", url=here.url)).result["aggregator_id"]
         with Asked("d") as twin:
@@ -88,11 +91,11 @@ def asked_back(report, gate):
         first = []
         earlier = threading.Thread(target=lambda: first.append(Legacy(gate.url()).call("mcpax/register", plain(3, "slow", url=slow.url)).error))
         earlier.start()
-        time.sleep(0.3)
+        slow.first.wait(10)
         later = wire.call("mcpax/register", plain(3, "slow", url=slow.url))
         earlier.join(10)
         report.equal("tree/codes: the later of two applications", later.error, {})
-        return heard | word(report, "the earlier of two applications", first[0])
+        return heard | word(report, "the earlier of two applications", first[0] if first else {})
 
 
 def of_segments(report, gate):
