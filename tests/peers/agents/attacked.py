@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from agents.evidence import DONE, PLANNER, Door, Issuer, Liar, call, evidence, signed, verified
+from agents.evidence import DONE, PLANNER, Door, Issuer, Liar, call, evidence, settled, signed, verified
 
 # The order of the group of P-256.
 ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -71,6 +71,7 @@ def forgotten(report, door, planner):
     report.check("AE-14: a loop is refused, and leaves an error", status == 403 and headers["Execution-Context"], raw)
     again = door.send(inside, message)
     report.equal("AE-12: sent again, it leaves nothing more", (again[0], again[1]["Execution-Context"]), (403, None))
+    settled(door, wid, 3)
     held = checked(door, wid)
     report.equal("AE-41: a refused workflow is verified from the record", (held.returncode, [one["action"] for one in json.loads(held.stdout or "[]")][-1]), (0, "aepb:translate_error"))
 
@@ -88,6 +89,7 @@ def refused(report, door, planner):
     report.check("AE-41: a token of an issuer without keys fails alone", whole.returncode == 1 and "no known issuer" in whole.stderr and len(json.loads(whole.stdout)) > 10, (whole.stderr, whole.stdout[:300]))
     wid = str(uuid.uuid4())
     door.send(planner.token(door.id, wid=wid))
+    settled(door, wid, 3)
     one = checked(door, wid)
     report.equal("AE-41: the workflow is chosen before keys are asked for", (one.returncode, len(json.loads(one.stdout or "[]"))), (0, 3))
 
