@@ -107,7 +107,7 @@ fn pid(home: &Home) -> u64 {
 }
 
 /// Waits until `holds`.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < until, "{what}");

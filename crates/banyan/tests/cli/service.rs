@@ -6,6 +6,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::bridge::eventually;
 use crate::home::{Home, Ran};
 use crate::serving::{Gate, home_with_server};
 
@@ -94,6 +95,8 @@ fn a_backup_comes_back_whole_and_overwrites_nothing() {
     let mut gate = Gate::up(&home, &[]);
     gate.until("settled");
     home.run(&["call", "shell.fail"]).exits(5);
+    // A gate answers before the disk has the entry.
+    eventually("the call is recorded", || home.run(&["audit", "list"]).exits(0).out.contains("shell.fail"));
     home.run(&["backup", "kept.tar"]).exits(0);
     home.run(&["backup", "kept.tar"]).exits(4);
     let config = home.read("banyan.toml");
