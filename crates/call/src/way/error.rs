@@ -5,6 +5,7 @@
 
 pub mod failing;
 mod lower;
+mod terms;
 
 use std::fmt;
 use std::sync::Arc;
@@ -279,11 +280,6 @@ impl CallError {
         matches!(self, Self::Unavailable { .. } | Self::Degraded(_) | Self::Upstream { .. })
     }
 
-    /// Error as a caller without MCP-AX would hear of it: undoes [`Self::for_mesh`].
-    pub fn in_plain_terms(&self) -> &Self {
-        if let Self::UnknownRoute(plain) = self { plain } else { self }
-    }
-
     /// Checks for an unknown name.
     pub fn is_unknown(&self) -> bool {
         matches!(self.in_plain_terms(), Self::UnknownPrompt(_) | Self::UnknownResource(_) | Self::UnknownTask(_) | Self::UnknownTool(_))
@@ -313,13 +309,6 @@ impl CallError {
                 | Self::Unavailable { .. }
                 | Self::Upstream { error: Exposed | Loop | SignIn(_) | Unreachable(_), .. }
         )
-    }
-
-    /// Error in the terms of MCP-AX, for callers with the extension: an unknown tool is an unknown method (5.2, AX-04).
-    pub fn for_mesh(self) -> Self {
-        // A caller with a way to sign in again for more scope hears so in any terms.
-        let like = if let Self::Denied(denied) = &self { &denied.like } else { &self };
-        if self.wanted_scope().is_none() && matches!(like, Self::UnknownTool(_)) { Self::UnknownRoute(Box::new(self)) } else { self }
     }
 
     /// Error for a caller of `era`.
